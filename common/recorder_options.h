@@ -25,8 +25,8 @@
 		"MiB of disk for events not yet in the database, 0: no limit; "                    \
 		"events beyond it are lost and counted")                                           \
 	TEXT(keep, "VTRACE_KEEP", "",                                                              \
-		"most disk of a recording (2GiB), or how far back it has details (24h): "          \
-		"what is older is folded")                                                         \
+		"maximum disk use (2GiB), or how long details are kept (24h): older events are "   \
+		"reduced to summaries")                                                         \
 	NUMBER(stacks, "VTRACE_STACKS", 128, 512, "native frames kept per stack, 0: none")         \
 	NUMBER(probe, "VTRACE_PROBE", 1, 2,                                                        \
 		"read tensor names from the program's Python objects; 0: never, 1: within "        \

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "analyzer/base/clock.h"
+#include "analyzer/base/util.h"
 
 #define NO_HANDLERS "without its exit handlers"
 
-/* Of a moment, imported or by `vtrace snapshot`: how the program went on is not known. */
+/* Of a moment, imported or by `vtrace snapshot`: how the program went on is unknown. */
 static int is_snapshot(const char *ended)
 {
 	return !strcmp(ended, "snapshot") || !strcmp(ended, "frozen");
@@ -38,6 +39,14 @@ int vt_ended_has_failed(const char *ended)
 	return !vt_ended_is_running(ended) && !is_snapshot(ended) && strcmp(ended, "exit 0") != 0;
 }
 
+/* What a user or a scheduler sends to end a program is no kill. */
+static const struct {
+	const char *ended, *early, *note;
+} polite[] = {
+	{ "signal 2", "was interrupted", "interrupted" },
+	{ "signal 15", "was terminated", "terminated" },
+};
+
 const char *vt_ended_text(const char *ended)
 {
 	if (is_snapshot(ended))
@@ -49,6 +58,9 @@ const char *vt_ended_early(const char *ended)
 {
 	if (is_snapshot(ended))
 		return "ends with a snapshot";
+	for (size_t i = 0; i < VT_ARRAY_SIZE(polite); i++)
+		if (!strcmp(ended, polite[i].ended))
+			return polite[i].early;
 	return strcmp(ended, "killed") ? "was killed" : "ended " NO_HANDLERS;
 }
 
@@ -56,5 +68,8 @@ const char *vt_ended_note(const char *ended)
 {
 	if (is_snapshot(ended))
 		return "ends with a snapshot";
+	for (size_t i = 0; i < VT_ARRAY_SIZE(polite); i++)
+		if (!strcmp(ended, polite[i].ended))
+			return polite[i].note;
 	return strcmp(ended, "killed") ? "killed" : "ended " NO_HANDLERS;
 }

@@ -26,8 +26,8 @@ static void add_kinds(struct limits *limits, const struct vt_model *model)
 		vt_vector_push(limits,
 			       vt_xstrdup("no blocks of a framework: only driver allocations"));
 	if (model->frames.python_tree.nr_stacks <= 1)
-		vt_vector_push(limits, vt_xstrdup("no Python: places are native stacks, and who"
-						  " holds a block is not known"));
+		vt_vector_push(limits, vt_xstrdup("no Python interpreter: call sites are native "
+						  "stacks; holders are unknown"));
 }
 
 /* What no snapshot has, and what this one lacks. */
@@ -40,12 +40,11 @@ static void add_snapshot(struct limits *limits, const struct vt_analysis *analys
 	vt_vector_push(limits,
 		       vt_xstrdup("a PyTorch snapshot: memory outside PyTorch's allocator, the CUDA"
 				  " context, the device, names of tensors, operators and threads"
-				  " are not in it"));
+				  " are missing"));
 	if (analysis->model.frames.native_tree.nr_stacks <= 1)
-		vt_vector_push(limits,
-			       vt_xstrdup("its stacks have no C++ frames (stacks=\"all\"):"
-					  " operators, the backward pass and libraries are not"
-					  " known"));
+		vt_vector_push(limits, vt_xstrdup("its stacks have no C++ frames (stacks=\"all\"):"
+						  " operators, the backward pass and libraries are"
+						  " unknown"));
 	if (analysis->model.nr_ooms)
 		vt_vector_push(limits,
 			       vt_xstrdup("sizes of devices are what PyTorch's allocator had, and"
@@ -54,12 +53,11 @@ static void add_snapshot(struct limits *limits, const struct vt_analysis *analys
 		vt_vector_push(limits, vt_xstrdup("without a trace: only what was alive when it was"
 						  " taken"));
 	else if (nr_earlier)
-		vt_vector_push(limits,
-			       vt_xasprintf("its trace begins with %s block%s alive: what happened"
-					    " before is not known",
-					    vt_units_count(count, sizeof(count),
-							   (uint64_t)nr_earlier),
-					    nr_earlier == 1 ? "" : "s"));
+		vt_vector_push(limits, vt_xasprintf("its trace begins with %s block%s alive: what "
+						    "happened before is unknown",
+						    vt_units_count(count, sizeof(count),
+								   (uint64_t)nr_earlier),
+						    nr_earlier == 1 ? "" : "s"));
 }
 
 static void add_ending(struct limits *limits, const struct vt_analysis *analysis)
@@ -72,7 +70,7 @@ static void add_ending(struct limits *limits, const struct vt_analysis *analysis
 		vt_vector_push(limits,
 			       vt_xstrdup("still running: figures cover the time up to now"));
 	else if (strncmp(ended, "exit ", strlen("exit ")) != 0)
-		vt_vector_push(limits, vt_xasprintf("%s: what would have followed is not known",
+		vt_vector_push(limits, vt_xasprintf("%s: figures cover only the part that ran",
 						    vt_ended_note(ended)));
 	free(ended);
 }
@@ -133,14 +131,14 @@ static void add_nccl(struct limits *limits, struct vt_db *db)
 	char *chosen = find_choice(db, "nccl");
 
 	if (chosen)
-		vt_vector_push(limits,
-			       vt_xasprintf("buffers of NCCL: as chosen (nccl=%s)", chosen));
+		vt_vector_push(limits, vt_xasprintf("NCCL buffers: as chosen (nccl=%s)", chosen));
 	else if (vt_db_query_int(db, "SELECT max(capability) FROM device", 0) == 90)
-		vt_vector_push(limits, vt_xstrdup("buffers of NCCL: as others measured them on"
-						  " H100 (nccl=)"));
+		vt_vector_push(limits,
+			       vt_xstrdup("NCCL buffers: published measurements for H100 (nccl=)"));
 	else
-		vt_vector_push(limits, vt_xstrdup("buffers of NCCL: not known on this card, and 0"
-						  " (nccl=)"));
+		vt_vector_push(
+			limits,
+			vt_xstrdup("NCCL buffers: unknown on this card, counted as 0 (nccl=)"));
 	free(chosen);
 }
 
@@ -174,7 +172,7 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 	if (analysis->model.nr_captures)
 		vt_vector_push(limits,
 			       vt_xstrdup("executable CUDA graphs: a fixed size is assumed for each"
-					  " kernel (graph_node=); a real driver's is not known"));
+					  " kernel (graph_node=); a real driver's is unknown"));
 }
 
 static void add_notes(struct limits *limits, const struct vt_analysis *analysis)
@@ -228,13 +226,13 @@ static const char *what_is_missing(const struct vt_stages *stages)
 	if (end)
 		return vt_stages_ended(stages, end)
 			       ? NULL
-			       : "before the end of its second step: a step that begins with the"
-				 " optimizer's states is not recorded";
+			       : "before the end of its second step: no step with optimizer states "
+				 "from its start is recorded";
 	if (vt_stages_has(stages, VT_STAGE_BACKWARD))
-		return "before the end of a whole step, without a whole optimizer step: what "
-		       "follows is not recorded";
+		return "before the end of a whole step, without a complete optimizer step: the "
+		       "rest is not recorded";
 	return "before the end of a whole step, without backward pass and optimizer step: if it "
-	       "trains, what follows is not recorded";
+	       "trains, the rest is not recorded";
 }
 
 char *vt_limits_unfinished(const struct vt_analysis *analysis)
@@ -247,9 +245,10 @@ char *vt_limits_unfinished(const struct vt_analysis *analysis)
 
 char *vt_limits_rescued(uint32_t nr_rescued)
 {
-	return vt_xasprintf("%u of the requests that failed would be served; what the program would"
-			    " do then is not recorded",
-			    nr_rescued);
+	return vt_xasprintf(
+		"%u of the failed requests would succeed; what the program would do then is not "
+		"recorded",
+		nr_rescued);
 }
 
 static void print(struct vt_lines lines, const char *word, FILE *out)

@@ -20,7 +20,8 @@
 
 void vt_new_file_exists(const char *path, struct vt_diag *diag)
 {
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists; --force replaces it", path);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: already exists (use --force to overwrite)",
+		    path);
 }
 
 int vt_new_file_check(const char *path, int is_forced, struct vt_diag *diag)
@@ -32,8 +33,8 @@ int vt_new_file_check(const char *path, int is_forced, struct vt_diag *diag)
 	if (S_ISREG(status.st_mode))
 		vt_new_file_exists(path, diag);
 	else
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and is not a regular file",
-			    path);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: already exists and is not a regular file", path);
 	return -1;
 }
 

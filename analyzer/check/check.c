@@ -145,13 +145,11 @@ char *vt_check_ending(const struct vt_analysis *analysis)
 
 	if (strncmp(ended, "exit ", strlen("exit ")) != 0)
 		note = vt_xasprintf(
-			"the run did not end by itself (%s): figures cover the time "
-			"until then",
+			"the run did not end by itself (%s): figures cover only the part that ran",
 			is_running ? "still running" : vt_ended_text(ended));
 	else if (strcmp(ended, "exit 0") != 0)
 		note = vt_xasprintf(
-			"the run ended with exit status %s: figures cover the time "
-			"until then",
+			"the run ended with exit status %s: figures cover only the part that ran",
 			ended + strlen("exit "));
 	free(ended);
 	return note;

@@ -3,8 +3,8 @@
 #define VT_ANALYZER_CHECK_H
 
 /*
- * A run held against a budget: a row per limit, of the device where it is closest to being broken,
- * or furthest beyond.  Computed once, printed as text, JSON, annotations or JUnit's XML.
+ * A run compared with a budget: a row per limit, of the device where it is closest to being
+ * exceeded, or furthest beyond.  Computed once, printed as text, JSON, annotations or JUnit's XML.
  */
 
 #include <jansson.h>

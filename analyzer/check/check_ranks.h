@@ -3,9 +3,9 @@
 #define VT_ANALYZER_CHECK_RANKS_H
 
 /*
- * The ranks of one run held against a budget, each for itself: a limit holds where it holds for
+ * The ranks of one run compared with a budget, each for itself: a limit holds where it holds for
  * every rank.  Each is checked in a process of its own (ranks/readers.h).  Recordings that are not
- * ranks of one run (runs.is_unrelated) are held against it the same way, under their files' names.
+ * ranks of one run (runs.is_unrelated) are compared with it the same way, under their files' names.
  */
 
 #include <jansson.h>

@@ -15,7 +15,7 @@ static const char *outcome_of(const struct vt_check *check, const struct vt_chec
 		return "WARNING";
 	if (row->outcome == VT_OUTCOME_MISSING && !vt_check_is_failed(check, row))
 		return "skipped";
-	return row->outcome == VT_OUTCOME_HELD ? "held" : "FAILED";
+	return row->outcome == VT_OUTCOME_HELD ? "ok" : "FAILED";
 }
 
 static const char *margin_of(const struct vt_check_row *row, char *text)
@@ -40,7 +40,7 @@ void vt_check_cells_make(struct vt_check_cells *made, const struct vt_check *che
 	if (row->outcome == VT_OUTCOME_MISSING)
 		return;
 	if (row->limit->what == VT_LIMIT_ENDED) {
-		cells[2] = row->figure.value ? "not so" : "normally";
+		cells[2] = row->figure.value ? "otherwise" : "normally";
 		cells[3] = "normally";
 		return;
 	}
@@ -152,9 +152,11 @@ void vt_check_print_text(const struct vt_check *check, FILE *out)
 		if (check->rows[i].outcome != VT_OUTCOME_HELD)
 			vt_check_print_failure(check, &check->rows[i], out);
 	if (!check->nr_broken) {
-		fprintf(out, check->nr_warned ? "\nall limits hold, but for %u that only warn\n" :
-						"\nall limits hold\n",
-			check->nr_warned);
+		if (check->nr_warned)
+			fprintf(out, "\nall limits hold (%u warning%s)\n", check->nr_warned,
+				check->nr_warned == 1 ? "" : "s");
+		else
+			fputs("\nall limits hold\n", out);
 		return;
 	}
 	fprintf(out, "\n%u of %u limits failed\n", check->nr_broken, check->nr);

@@ -64,7 +64,7 @@ static void print_owners(const struct starter *s, uint64_t allocated)
 
 	vt_books_init(&books, &analysis->attribution, s->device, peak->max_allocated_event);
 	names = vt_xcalloc(books.nr_lines + 1, sizeof(*names));
-	fputs("\n[owners]          # each with all below it, when it held most\n", s->out);
+	fputs("\n[owners]          # including sub-owners, at its own peak\n", s->out);
 	for (uint32_t i = 0; i < books.nr_lines; i++) {
 		const char *owner = books.lines[i].owner;
 		char *name = vt_xstrndup(owner, strcspn(owner, "/"));
@@ -93,7 +93,7 @@ static void print_steps(const struct starter *s)
 		return;
 	fputs("\n[steps]\n", s->out);
 	print(s, "peak", peak, "most bytes in blocks in any step");
-	print(s, "growth", take(s, VT_LIMIT_GROWTH, NULL), "that stay behind per step: a leak");
+	print(s, "growth", take(s, VT_LIMIT_GROWTH, NULL), "bytes retained per step (leak)");
 }
 
 void vt_starter_write(struct vt_measure *measure, int device, FILE *out)
@@ -103,25 +103,25 @@ void vt_starter_write(struct vt_measure *measure, int device, FILE *out)
 	/* 0 is well. */
 	int has_failed = take(&s, VT_LIMIT_ENDED, NULL) != 0;
 
-	fputs("# What a run may take; vtrace check FILE --budget this file holds it against one.\n"
-	      "# Each limit is what the run took that this was made of, and 5 % more.\n"
+	fputs("# Memory budget; check a recording with: vtrace check FILE --budget THIS_FILE\n"
+	      "# Each limit is the figure of the recorded run plus 5 %.\n"
 	      "#\n"
-	      "# baseline = \"main.db\"         # then \"+5%\" is so much more than that run took\n"
-	      "# tolerance = \"2 MiB\"          # that a \"+...\" allows besides: equal runs "
-	      "differ a bit\n"
-	      "warn = [\"total.reserved\"]     # of these, a broken one is said and nothing fails\n"
+	      "# baseline = \"main.db\"         # \"+5%\" is then relative to this run\n"
+	      "# tolerance = \"2 MiB\"          # slack added to every \"+...\", for run-to-run "
+	      "noise\n"
+	      "warn = [\"total.reserved\"]     # limits that only warn\n"
 	      "\n[total]\n",
 	      out);
 	print(&s, "device_used", take(&s, VT_LIMIT_DEVICE_USED, NULL),
-	      "the most that the process used, with its context");
+	      "peak process use, including its context");
 	print(&s, "allocated", allocated, "most bytes in blocks");
 	print(&s, "reserved", take(&s, VT_LIMIT_RESERVED, NULL),
-	      "most that the allocator held; it grows in steps of segments");
+	      "peak held by the allocator; it grows by whole segments");
 	print_owners(&s, allocated);
 	print_steps(&s);
 	fprintf(out,
 		"\n[recording]\n"
-		"lost          = 0              # events that found no room\n"
-		"%sended         = \"normally\"     # by itself, with exit status 0%s\n",
+		"lost          = 0              # events lost because the journal was full\n"
+		"%sended         = \"normally\"     # with exit status 0%s\n",
 		has_failed ? "# " : "", has_failed ? "; this run did not" : "");
 }

@@ -18,14 +18,14 @@
 	X(whatif, "replay with other allocator settings, batch or sizes")                          \
 	X(diff, "compare two recordings")                                                          \
 	X(check, "check a recording against a budget")                                             \
-	X(history, "show the figures of checks over time, and where they stepped")                 \
+	X(history, "show the figures of checks over time, and where they jumped")                  \
 	X(leaks, "find memory that grows, and what holds it")                                      \
 	X(export, "export recordings to formats of other tools")                                   \
 	X(import, "convert a memory snapshot of PyTorch to a recording")                           \
 	X(estimate, "estimate the memory of a planned run")                                        \
 	X(list, "list the recordings of a folder")                                                 \
-	X(top, "show what is in use now, by owner, again and again")                               \
-	X(metrics, "print what is in use now as metrics for Prometheus")                           \
+	X(top, "show memory in use by owner, refreshed periodically")                              \
+	X(metrics, "print memory in use as metrics for Prometheus")                                \
 	X(snapshot, "freeze what a running program has recorded so far")                           \
 	X(info, "show the contents and losses of a recording")                                     \
 	X(collect, "convert a journal to a database (started by the recorder)")                    \

@@ -47,17 +47,18 @@ static const struct vt_option options[] = {
 	{ OPTION_TO, "to", "MARK", "check only before this mark" },
 	{ OPTION_MISSING, "missing", "fail|skip",
 	  "limits on absent owners, stages or steps: fail (default) or skip" },
-	{ OPTION_TOP, "top", "N", "show N places per broken limit (default: 3)" },
+	{ OPTION_TOP, "top", "N", "show N call sites per exceeded limit (default: 3)" },
 	{ OPTION_GITHUB, "github", NULL, "also print annotations for GitHub Actions" },
 	{ OPTION_JUNIT, "junit", "FILE", "also write JUnit XML" },
-	{ OPTION_HTML, "html", "FILE", "write an HTML page if the budget is broken (vtrace html)" },
+	{ OPTION_HTML, "html", "FILE",
+	  "write an HTML page if the budget is exceeded (vtrace html)" },
 	{ OPTION_FORCE, "force", NULL, "replace these files" },
 	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
 	{ OPTION_REPOSITORY, "repository", "URL", "markdown: lines are links into it" },
 	{ OPTION_REVISION, "revision", "REVISION", "the commit: of links, and of --history" },
 	{ OPTION_HISTORY, "history", "FILE",
-	  "add the figures to FILE, and say where they stepped" },
-	{ OPTION_INIT, "init", "BUDGET", "write a budget to begin with, of what this run took" },
+	  "add the figures to FILE, and report where they jumped" },
+	{ OPTION_INIT, "init", "BUDGET", "write a starter budget from this run" },
 	{ OPTION_RUN, "run", "N", "run N of a folder with several (from 1, by start)" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
@@ -67,7 +68,8 @@ static const struct vt_options_spec spec = {
 	.command = "check",
 	.synopsis = "[OPTION...] FILE|FOLDER",
 	.summary =
-		"Checks a recording, or each rank of a run, against a budget. Exit code 1: broken.",
+		"Checks a recording, or each rank of a run, against a budget; exits with 1 if a "
+		"limit\nis exceeded.",
 	.options = options,
 };
 

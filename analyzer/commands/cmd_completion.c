@@ -30,13 +30,13 @@ int vt_cmd_completion(int argc, char **argv)
 	if (id < 0)
 		return vt_options_exit_code(id);
 	if (argc - optind != 1)
-		return vt_options_wrong(&spec, "which shell?");
+		return vt_options_wrong(&spec, "missing shell: bash, zsh or fish");
 	shell = argv[optind];
 	for (size_t i = 0; i < VT_ARRAY_SIZE(commands); i++) {
 		rows[i].command = &commands[i];
 		rows[i].spec = vt_options_of(commands[i].run, commands[i].name);
 	}
 	if (vt_completion_print(shell, rows, VT_ARRAY_SIZE(rows), stdout))
-		return vt_options_wrong(&spec, "%s: unknown shell", shell);
+		return vt_options_wrong(&spec, "%s: unknown shell; use bash, zsh or fish", shell);
 	return VT_EXIT_OK;
 }

@@ -20,7 +20,7 @@ enum { OPTION_BY = 256, OPTION_TOP, OPTION_EXACT, OPTION_FAIL_ON, OPTION_FORMAT,
 
 static const struct vt_option options[] = {
 	{ OPTION_BY, "by", "WHAT", "group by stack (default), module, file or owner" },
-	{ OPTION_TOP, "top", "N", "show N places (default: 10)" },
+	{ OPTION_TOP, "top", "N", "show N call sites (default: 10)" },
 	{ OPTION_EXACT, "exact", NULL, "stacks match only with equal paths and line numbers" },
 	{ OPTION_FAIL_ON, "fail-on", "WHAT",
 	  "exit 1 if more: any, moved, total:+2%, allocated:+1GiB, owner:PATH:+5%" },
@@ -34,7 +34,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "diff",
 	.synopsis = "[OPTION...] BASE NEW | BASE... -- NEW...",
-	.summary = "Compares two recordings: runs, owners, places.",
+	.summary = "Compares two recordings: runs, owners, call sites.",
 	.options = options,
 };
 
@@ -71,7 +71,8 @@ static int check(const struct wanted *wanted, struct vt_diff *diff, FILE *out)
 			}
 			if (wanted->thresholds[i].subject == VT_THRESHOLD_MOVED) {
 				fprintf(out,
-					"FAILED moved: code on cuda:%d has another name or place\n",
+					"FAILED moved: code on cuda:%d has another name or "
+					"location\n",
 					diff->devices[d].device);
 				continue;
 			}
@@ -251,14 +252,13 @@ static int take_sides(struct vt_diff_paths *sides, int nr, char **operands)
 		nr_base++;
 	has_separator = nr_base < nr;
 	if (!has_separator && nr < VT_DIFF_SIDES)
-		return vt_options_wrong(&spec, "which new recording?");
+		return vt_options_wrong(&spec, "missing NEW");
 	if (!has_separator && nr > VT_DIFF_SIDES)
-		return vt_options_wrong(
-			&spec, "one new recording at a time; for several: BASE... -- NEW...");
+		return vt_options_wrong(&spec, "only one NEW; for several: BASE... -- NEW...");
 	if (!nr_base)
-		return vt_options_wrong(&spec, "no recording of the base before --");
+		return vt_options_wrong(&spec, "missing BASE before --");
 	if (has_separator && nr_base == nr - 1)
-		return vt_options_wrong(&spec, "no new recording after --");
+		return vt_options_wrong(&spec, "missing NEW after --");
 	if (!has_separator)
 		nr_base = 1;
 	sides[VT_DIFF_BASE] = (struct vt_diff_paths){ paths, (uint32_t)nr_base };

@@ -17,18 +17,18 @@ static const struct vt_option options[] = {
 	  "tables: csv, parquet; one recording as one file: pytorch, perfetto, chrome, kineto,"
 	  " memory-timeline, pprof, speedscope, folded" },
 	{ 'o', "output", "OUTPUT",
-	  "of tables the folder, which is made, or empty; else the file, - for standard output" },
+	  "tables: output folder (created, or empty); otherwise the output file, - for stdout" },
 	{ VT_VIEW_AT, "at", "WHEN",
 	  "the moment: " VT_MOMENTS_WORDS " (default: most-allocated; pytorch: end)" },
 	{ OPTION_BY, "by", "WHAT", "pprof, speedscope, folded: add up by stack, owner or module" },
-	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all); not of tables" },
+	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all); not for tables" },
 	{ OPTION_ALL, "all", NULL, "leave nothing out of a long recording" },
 	{ OPTION_FORCE, "force", NULL, "replace a file that exists" },
 	{ OPTION_RUN, "run", "N",
-	  "tables: that run of a folder (default: the last of those with most ranks)" },
+	  "tables: this run of a folder (default: the last of those with most ranks)" },
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
-	  "frames of PyTorch and Python's library too; pytorch: native ones" },
-	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },
+	  "also frames of PyTorch and the Python standard library; pytorch: native ones" },
+	{ VT_VIEW_RULES, "rules", "FILE", "use these attribution rules (default: built-in)" },
 	{ 0 },
 };
 

@@ -13,7 +13,7 @@ enum { OPTION_REQUEST = 256, OPTION_TOP };
 static const struct vt_option options[] = {
 	{ OPTION_REQUEST, "request", "SIZE",
 	  "request size to account for (default: the failed one, else the largest)" },
-	{ OPTION_TOP, "top", "N", "show N segments and places (default: 10)" },
+	{ OPTION_TOP, "top", "N", "show N segments and call sites (default: 10)" },
 	VT_VIEW_OPTIONS("the failed request, else peak"),
 	{ 0 },
 };

@@ -88,9 +88,9 @@ static int check(const char *snapshot, const char *output, int is_forced, struct
 	if (vt_recording_file_is_sqlite(snapshot) && vt_db_check_file(snapshot, diag))
 		return -1;
 	if (vt_recording_file_is(snapshot))
-		what = "is a recording; every command reads it as it is";
+		what = "is already a recording; nothing to import";
 	else if (is_forced && vt_recording_file_is_same(snapshot, output))
-		what = "is the snapshot; --force does not replace it";
+		what = "is the snapshot; --force does not overwrite it";
 	if (!what)
 		return vt_replace_check_database(output, is_forced, diag);
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", snapshot, what);

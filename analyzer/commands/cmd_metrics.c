@@ -32,7 +32,7 @@ enum { OPTION_EVERY = 256, OPTION_LISTEN };
 
 static const struct vt_option options[] = {
 	{ 'o', "output", "FILE", "write to FILE, replacing it at once; .prom: for node_exporter" },
-	{ OPTION_EVERY, "every", "SECONDS", "write again and again until the programs have ended" },
+	{ OPTION_EVERY, "every", "SECONDS", "rewrite every SECONDS until the programs have ended" },
 	{ OPTION_LISTEN, "listen", "[ADDRESS:]PORT",
 	  "answer GET /metrics until the programs have ended (default: " VT_LISTENER_ADDRESS ")" },
 	{ 0, NULL, NULL, NULL },
@@ -165,7 +165,8 @@ static int serve(const struct wanted *wanted, struct vt_diag *diag)
 	if (text.is_running)
 		fprintf(stderr, "vtrace: listening on http://%s/metrics\n", listener.name);
 	else if (!text.rc)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no program runs", wanted->path);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no recorded program is running",
+			    wanted->path);
 	while (text.is_running && !vt_interrupt_came()) {
 		vt_http_serve(&http, PAUSE_MS);
 		current_text(&text, &len);

@@ -19,7 +19,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "oom",
 	.synopsis = "[OPTION...] FILE",
-	.summary = "Says why a request for device memory failed, and what would have served it.",
+	.summary = "Says why a request for device memory failed, and what would have avoided it.",
 	.options = options,
 };
 
@@ -34,11 +34,11 @@ static char *limits_of(const struct vt_analysis *analysis)
 	for (uint32_t i = 0; i < model->nr_devices; i++)
 		has_blocks |= vt_trace_has_blocks(model, model->devices[i].id);
 	if (!has_blocks)
-		limits = vt_xstrdup("; only requests of PyTorch's allocator are recorded when they"
-				    " fail, and it was not used");
+		limits = vt_xstrdup(
+			"; failures are recorded only for PyTorch's allocator, which was not used");
 	else if (vt_ended_is_running(ended))
-		limits = vt_xstrdup(" so far; the run is still going on, or its end was not"
-				    " recorded");
+		limits = vt_xstrdup(
+			" so far; the run is still going on, or its end was not recorded");
 	else if (!strncmp(ended, "signal", 6) || !strcmp(ended, "killed"))
 		limits = vt_xasprintf(" before the program %s", vt_ended_early(ended));
 	free(ended);
@@ -51,9 +51,9 @@ static char *say_none(const struct vt_analysis *analysis, const struct vt_view *
 	char *limits = limits_of(analysis), *text;
 
 	if (view->device == VT_WHEN_ALL_DEVICES)
-		text = vt_xasprintf("no request failed%s", limits);
+		text = vt_xasprintf("no failed request%s", limits);
 	else
-		text = vt_xasprintf("no request failed on device %d%s", view->device, limits);
+		text = vt_xasprintf("no failed request on device %d%s", view->device, limits);
 	free(limits);
 	return text;
 }

@@ -78,7 +78,7 @@ static const struct vt_option options[] = {
 	  "seconds to wait for the database at exit (VTRACE_EXIT_WAIT)" },
 	{ OPTION_STACKS, "stacks", "N", "native frames kept per stack, 0: none (VTRACE_STACKS)" },
 	{ OPTION_PROBE, "probe", "N",
-	  "read names from Python objects; 0: never, 2: at any cost (VTRACE_PROBE)" },
+	  "read names from Python objects; 0: never, 2: regardless of cost (VTRACE_PROBE)" },
 	{ OPTION_OBSERVE, "observe", "N",
 	  "observe operators in the first steps; 0: never (VTRACE_OBSERVE)" },
 	{ OPTION_REDACT, "redact", NULL,
@@ -86,13 +86,13 @@ static const struct vt_option options[] = {
 	{ OPTION_MAX_JOURNAL, "max-journal", "MIB",
 	  "MiB of disk for events not yet in the database; 0: no limit (VTRACE_MAX_JOURNAL)" },
 	{ OPTION_KEEP, "keep", "AMOUNT",
-	  "most disk of the recording (2GiB), or how far back it has details (24h); what is older "
-	  "is folded (VTRACE_KEEP)" },
+	  "maximum disk use (2GiB), or how long details are kept (24h); older events are reduced "
+	  "to summaries (VTRACE_KEEP)" },
 	{ OPTION_NO_COLLECT, "no-collect", NULL,
 	  "leave the journal; the next vtrace command imports it (VTRACE_COLLECT=0)" },
 	{ OPTION_HTML, "html", NULL, "also write an HTML page next to the database (vtrace html)" },
 	{ OPTION_WARN, "warn", "WHAT",
-	  "say when so much is in use, as vtrace top --warn does; may be repeated" },
+	  "report when usage reaches WHAT, as vtrace top --warn does; may be repeated" },
 	{ OPTION_THEN, "then", "COMMAND", "run COMMAND in a shell when a --warn is reached" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -392,10 +392,9 @@ static void say_nothing_was_recorded(const struct run *run)
 		fprintf(stderr, "vtrace: %s was not recorded: %s\n", run->command[0], refusal);
 		return;
 	}
-	fprintf(stderr, "vtrace: no GPU memory was allocated, nothing recorded%s\n",
-		run->profile || has_gpu
-			? ""
-			: "; without a GPU: vtrace run --simulate h100-80g -- ...");
+	fprintf(stderr, "vtrace: no GPU memory was allocated; nothing was recorded%s\n",
+		run->profile || has_gpu ? ""
+					: " (no GPU? try vtrace run --simulate h100-80g -- ...)");
 }
 
 /* Whatever becomes of it, the program's exit code is what counts. */

@@ -24,11 +24,11 @@
 enum { OPTION_EVERY = 256, OPTION_WINDOW, OPTION_ONCE, OPTION_WARN, OPTION_THEN };
 
 static const struct vt_option options[] = {
-	{ OPTION_EVERY, "every", "SECONDS", "look again after SECONDS (default: 2)" },
-	{ OPTION_WINDOW, "window", "SECONDS", "what grew in SECONDS (default: 60)" },
-	{ OPTION_ONCE, "once", NULL, "print once, as into a file or pipe" },
+	{ OPTION_EVERY, "every", "SECONDS", "refresh every SECONDS (default: 2)" },
+	{ OPTION_WINDOW, "window", "SECONDS", "show what grew in the last SECONDS (default: 60)" },
+	{ OPTION_ONCE, "once", NULL, "print once, as to a file or pipe" },
 	{ OPTION_WARN, "warn", "WHAT",
-	  "say when so much is in use: 85%, 70GiB, OWNER=10GiB, +1GiB/min; may be repeated" },
+	  "report when usage reaches WHAT: 85%, 70GiB, OWNER=10GiB, +1GiB/min; may be repeated" },
 	{ OPTION_THEN, "then", "COMMAND", "run COMMAND in a shell when a --warn is reached" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -36,7 +36,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "top",
 	.synopsis = "[OPTION...] PID|FILE|FOLDER",
-	.summary = "Shows what is in use now, by owner, again and again. q ends.",
+	.summary = "Shows memory in use by owner, refreshed periodically; q quits.",
 	.options = options,
 };
 

@@ -42,9 +42,9 @@ static int take_operands(struct vt_view *view, const struct vt_options_spec *spe
 	if (argc == optind)
 		vt_options_wrong(spec, "needs a recording");
 	else if (argc - optind < wanted)
-		vt_options_wrong(spec, "which %s?", view->what_word);
+		vt_options_wrong(spec, "missing %s", view->what_word);
 	else if (argc - optind > wanted)
-		vt_options_wrong(spec, "one %s at a time",
+		vt_options_wrong(spec, "only one %s at a time",
 				 view->what_word ? view->what_word : "recording");
 	if (argc - optind != wanted)
 		return VT_OPTIONS_WRONG;

@@ -33,14 +33,14 @@ enum {
 	  "the moment: " VT_MOMENTS_WORDS " (default: " standard ")" },                            \
 	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all)" },                 \
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,                                                  \
-	  "show frames of PyTorch and Python's library too" },                                     \
-	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },       \
+	  "also show frames of PyTorch and the Python standard library" },                         \
+	{ VT_VIEW_RULES, "rules", "FILE", "use these attribution rules (default: built-in)" },     \
 	{ 'j', "json", NULL, "print JSON" }
 
 /* The rows for commands that play a recording from its beginning to its end. */
 #define VT_VIEW_REPLAY_OPTIONS                                                                     \
 	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all)" },                 \
-	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },       \
+	{ VT_VIEW_RULES, "rules", "FILE", "use these attribution rules (default: built-in)" },     \
 	{ 'j', "json", NULL, "print JSON" }
 
 struct vt_view {

@@ -20,8 +20,9 @@ static void add(struct vt_finding_context *context, enum vt_finding_id id,
 		return;
 	vt_units_bytes(from, sizeof(from), recorded->peak_reserved_bytes);
 	vt_units_bytes(to, sizeof(to), changed->peak_reserved_bytes);
-	vt_finding_context_add_replayed(context, id, recorded, changed,
-			      vt_xasprintf("%s reserved at most, %s in the replay", from, to));
+	vt_finding_context_add_replayed(
+		context, id, recorded, changed,
+		vt_xasprintf("%s reserved at the peak, %s in the replay", from, to));
 }
 
 static void try_expandable(struct vt_cache_replays *cache)

@@ -6,7 +6,7 @@
 /* Of the highest use: the cache of an engine, not what one model keeps of one prompt. */
 #define CACHE_SHARE 0.05
 
-/* What a trial pass makes for each request, or for each token; as fewer as engines.def says. */
+/* What a profiling run makes for each request, or for each token; as fewer as engines.def says. */
 struct trial {
 	enum vt_finding_id id;
 	const char *owner;

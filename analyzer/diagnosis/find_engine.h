@@ -3,7 +3,7 @@
 #define VT_ANALYZER_FIND_ENGINE_H
 
 /*
- * What a serving engine's trial pass takes from its cache.  Before the cache is made, such an
+ * What a serving engine's profiling run takes from its cache.  Before the cache is made, such an
  * engine runs its model once with as many tokens and requests as it was told to expect; the most
  * that this allocated is not given to the cache.
  */

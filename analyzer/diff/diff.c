@@ -306,10 +306,10 @@ static char *describe_unfinished(const struct vt_diff *diff, int side)
 		return vt_xasprintf("a %s %s, and is not compared: %s",
 				    side == VT_DIFF_NEW ? "new run" : "run of the base", ending,
 				    vt_db_shown_path(of->analysis.db));
-	return vt_xasprintf("the %s %s: its figures lack what would have followed; %s",
+	return vt_xasprintf("the %s %s: its figures cover only the part that ran; %s",
 			    side == VT_DIFF_NEW ? "new run" : "base", ending,
-			    side == VT_DIFF_NEW ? "less memory is not an improvement"
-						: "more in the new run may come from that");
+			    side == VT_DIFF_NEW ? "a lower figure is not an improvement"
+						: "an increase in the new run may come from that");
 }
 
 char *vt_diff_incomplete(const struct vt_diff *diff, int side)

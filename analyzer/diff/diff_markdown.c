@@ -149,9 +149,9 @@ static void print_changes(const struct markdown *m, const struct vt_diff_device 
 		nr += vt_diff_is_place_change(device, &changes->items[i]);
 	if (changes->by == VT_CHANGES_BY_OWNER || !(nr + changes->moves.nr))
 		return;
-	fprintf(m->out, "\n<details><summary>%u of %u places differ, by %s; %u moved</summary>\n\n",
-		nr, changes->nr + changes->nr_equal, vt_changes_word(changes->by),
-		changes->moves.nr);
+	fprintf(m->out,
+		"\n<details><summary>%u of %u call sites differ, by %s; %u moved</summary>\n\n", nr,
+		changes->nr + changes->nr_equal, vt_changes_word(changes->by), changes->moves.nr);
 	for (uint32_t i = 0; i < changes->nr && shown < m->diff->options->top; i++)
 		if (vt_diff_is_place_change(device, &changes->items[i])) {
 			print_change(m, &changes->items[i]);
@@ -170,8 +170,8 @@ static void print_noise(const struct vt_diff *diff, const struct vt_diff_device 
 
 	if (vt_diff_has_several(diff))
 		fprintf(out,
-			"\nOf %u and %u recordings those with the median of most allocated bytes; "
-			"%s: what differs no more than they do is left out.\n",
+			"\nOf %u and %u recordings, those with the median of the most allocated "
+			"bytes are compared; %s: smaller differences are left out.\n",
 			diff->nr_recordings[VT_DIFF_BASE], diff->nr_recordings[VT_DIFF_NEW], text);
 	free(text);
 }
@@ -185,11 +185,12 @@ static void print_device(const struct markdown *m, const struct vt_diff_device *
 	for (uint32_t i = 0; i < device->nr_owners; i++)
 		if (vt_diff_is_owner_change(device, &device->owners[i]))
 			print_row(device->owners[i].owner, device->owners[i].bytes, m->out);
-	print_row("**process used at most**", device->peak_bytes, m->out);
-	print_row("**allocated at most**", device->most_allocated_bytes, m->out);
+	print_row("**peak process use**", device->peak_bytes, m->out);
+	print_row("**peak allocated**", device->most_allocated_bytes, m->out);
 	if (device->noise_bytes)
 		fprintf(m->out,
-			"\nEqual steps of one run differ by %s: what is less is left out.\n",
+			"\nEqual steps of one run differ by %s: smaller differences are left "
+			"out.\n",
 			vt_units_bytes(size, sizeof(size), device->noise_bytes));
 	print_noise(m->diff, device, 1, m->out);
 	print_changes(m, device);

@@ -32,7 +32,7 @@ static void print_runs(const struct vt_diff *diff, FILE *out)
 	print_side(diff, VT_DIFF_NEW, out);
 	if (!diff->runs.nr)
 		return;
-	fputs("\nRUNS  what differs between them\n", out);
+	fputs("\nRUNS  differences\n", out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (uint32_t i = 0; i < diff->runs.nr; i++) {
 		const struct vt_runs_row *row = &diff->runs.rows[i];
@@ -87,7 +87,7 @@ static void print_owners(const struct vt_diff_device *device, FILE *out)
 		for (int side = 0; side < VT_DIFF_SIDES; side++)
 			same[side] += owner->bytes[side];
 	}
-	rest = vt_xasprintf("%u %s as before", nr_same, nr_same == 1 ? "owner" : "owners");
+	rest = vt_xasprintf("%u %s unchanged", nr_same, nr_same == 1 ? "owner" : "owners");
 	if (nr_same)
 		add_row(&table, rest, same);
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
@@ -122,15 +122,16 @@ static void print_change(const struct vt_diff *diff, const struct vt_change *cha
 	struct vt_figures figures;
 
 	vt_figures_make(&figures, change->bytes);
-	fprintf(out, "%3u  %-6s  %s: %s in %u, was %s in %u", number,
+	fprintf(out, "%3u  %-6s  %s: %s in %u block%s (was %s in %u)", number,
 		vt_figures_word(change->bytes), figures.change, figures.new,
-		change->blocks[VT_DIFF_NEW], figures.base, change->blocks[VT_DIFF_BASE]);
+		change->blocks[VT_DIFF_NEW], change->blocks[VT_DIFF_NEW] == 1 ? "" : "s",
+		figures.base, change->blocks[VT_DIFF_BASE]);
 	if (diff->options->by != VT_CHANGES_BY_STACK) {
 		fprintf(out, ", %s\n", change->name ? change->name : "(none)");
 		return;
 	}
 	if (base && new && strcmp(base, new) != 0)
-		fprintf(out, ", %s, was %s\n", new, base);
+		fprintf(out, ", %s (was %s)\n", new, base);
 	else
 		fprintf(out, ", %s\n", new ? new : base);
 	print_stack(diff, change, out);
@@ -146,7 +147,7 @@ static void print_changes(const struct vt_diff *diff, const struct vt_diff_devic
 		return;
 	for (uint32_t i = 0; i < changes->nr; i++)
 		nr += vt_diff_is_place_change(device, &changes->items[i]);
-	fprintf(out, "\nPLACES by %s: %u of %u differ\n", vt_changes_word(changes->by), nr,
+	fprintf(out, "\nCALL SITES by %s: %u of %u differ\n", vt_changes_word(changes->by), nr,
 		changes->nr + changes->nr_equal);
 	for (uint32_t i = 0; i < changes->nr && shown < diff->options->top; i++)
 		if (vt_diff_is_place_change(device, &changes->items[i]))
@@ -163,7 +164,8 @@ static void print_moves(const struct vt_diff_device *device, unsigned top, FILE 
 
 	if (!changes->moves.nr)
 		return;
-	fprintf(out, "\nMOVED on cuda:%d  the same code under another name or in another place\n",
+	fprintf(out,
+		"\nMOVED on cuda:%d  the same code under another name or at another location\n",
 		device->device);
 	for (uint32_t i = 0; i < changes->moves.nr && i < top; i++) {
 		const struct vt_change_move *move = &changes->moves.items[i];
@@ -180,10 +182,10 @@ static void print_total(const char *what, const uint64_t *bytes, int is_change, 
 	struct vt_figures figures;
 
 	vt_figures_make(&figures, bytes);
-	fprintf(out, "  %-20s %s, was %s", what, figures.new, figures.base);
+	fprintf(out, "  %-20s %s (was %s)", what, figures.new, figures.base);
 	if (*figures.share)
 		fprintf(out, ": %s (%s)%s", figures.change, figures.share,
-			is_change ? "" : ", no more than noise");
+			is_change ? "" : ", within noise");
 	fputc('\n', out);
 }
 
@@ -195,7 +197,7 @@ static void print_doing(const struct vt_diff_device *device, FILE *out)
 	if (base && new && !strcmp(base, new))
 		fprintf(out, ": %s\n", new);
 	else if (base && new)
-		fprintf(out, ": %s; it was in %s\n", new, base);
+		fprintf(out, ": %s (base: %s)\n", new, base);
 	else
 		fputc('\n', out);
 }
@@ -215,11 +217,12 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 	char noise[VT_UNITS_MAX];
 
 	fprintf(out, "\ncuda:%d\n", device->device);
-	print_total("process used at most", device->peak_bytes,
+	print_total("peak process use", device->peak_bytes,
 		    vt_diff_is_change(device, device->peak_bytes, device->peak_noise_bytes), out);
-	print_total("allocated at most", device->most_allocated_bytes,
+	print_total("peak allocated", device->most_allocated_bytes,
 		    vt_diff_is_change(device, device->most_allocated_bytes,
-				      device->allocated_noise_bytes), out);
+				      device->allocated_noise_bytes),
+		    out);
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		if (!device->has_books[side])
 			fprintf(out, "  the %s recorded no memory of this device\n", words[side]);
@@ -237,9 +240,9 @@ static void print_device(const struct vt_diff *diff, const struct vt_diff_device
 static void print_equal(const struct vt_diff *diff, FILE *out)
 {
 	if (vt_diff_has_several(diff))
-		print_noise("\nnothing beyond noise: ", diff->devices, diff->nr_devices, out);
+		print_noise("\nno change beyond noise: ", diff->devices, diff->nr_devices, out);
 	else
-		fputs("\nall owners and places have the same bytes\n", out);
+		fputs("\nall owners and call sites have the same bytes\n", out);
 }
 
 void vt_diff_text_print(struct vt_diff *diff, FILE *out)

@@ -57,7 +57,7 @@ const char *vt_fail_on_parse(struct vt_threshold *threshold, const char *text)
 			       parse_owner(threshold, text + len) :
 			       parse_amount(threshold, text + len);
 	}
-	return "is none of any, moved, total:+2%, allocated:+1GiB, owner:PATH:+1GiB";
+	return "must be any, moved, total:+2%, allocated:+1GiB, owner:PATH:+1GiB";
 }
 
 static int is_subject(const char *owner, const struct vt_threshold *threshold)

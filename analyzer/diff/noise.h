@@ -7,7 +7,7 @@
  * least and the most of each figure, of the side where that is larger.  A difference between the
  * sides that is not larger says nothing.
  *
- * Runs that did not end well are no part of it: their figures lack what would have followed.
+ * Runs that did not end well are no part of it: their figures cover only the part that ran.
  */
 
 #include "analyzer/diff/compared.h"

@@ -49,8 +49,8 @@ static char *describe_use(const struct vt_diff_device *device, const char *on)
 	struct vt_figures figures;
 
 	vt_figures_make(&figures, device->peak_bytes);
-	return vt_xasprintf("as much at most allocated%s; %s (%s) at most used by the process", on,
-			    figures.change, figures.share);
+	return vt_xasprintf("same peak allocated%s; peak process use %s (%s)", on, figures.change,
+			    figures.share);
 }
 
 char *vt_verdict_head(const struct vt_diff *diff)
@@ -64,16 +64,15 @@ char *vt_verdict_head(const struct vt_diff *diff)
 		nr_moves += diff->devices[i].changes.moves.nr;
 	if (!device && nr_moves)
 		return vt_xasprintf("no difference in memory; %u %s moved", nr_moves,
-				    nr_moves == 1 ? "place" : "places");
+				    nr_moves == 1 ? "call site" : "call sites");
 	if (!device)
 		return vt_xstrdup("no difference in memory");
 	vt_figures_make(&figures, device->most_allocated_bytes);
 	on = diff->nr_devices > 1 ? vt_xasprintf(" on cuda:%d", device->device) : vt_xstrdup("");
 	if (vt_diff_is_change(device, device->most_allocated_bytes, device->allocated_noise_bytes))
-		text = vt_xasprintf("%s (%s) at most allocated%s", figures.change, figures.share,
-				    on);
+		text = vt_xasprintf("peak allocated%s %s (%s)", on, figures.change, figures.share);
 	else if (vt_diff_is_block_change(device))
-		text = vt_xasprintf("as much at most allocated%s, by other owners or places", on);
+		text = vt_xasprintf("same peak allocated%s, other owners or call sites", on);
 	else
 		text = describe_use(device, on);
 	free(on);

@@ -5,7 +5,7 @@
 /*
  * A comparison in one line, for who reads no further:
  *
- *	+53.41 MiB (+15.5 %) at most allocated: batch 4 -> 5 (train.py:77); logits +48.00 MiB,
+ *	peak allocated +53.41 MiB (+15.5 %): batch 4 -> 5 (train.py:77); logits +48.00 MiB,
  *	activations +5.31 MiB
  *
  * What the runs were given comes only where one thing of it differs; the line is that of the
@@ -16,7 +16,7 @@
 
 /* Of the device that differs most.  To be freed. */
 char *vt_verdict_make(const struct vt_diff *diff);
-/* "+53.41 MiB (+15.5 %) at most allocated", or that nothing differs; to be freed. */
+/* "peak allocated +53.41 MiB (+15.5 %)", or that nothing differs; to be freed. */
 char *vt_verdict_head(const struct vt_diff *diff);
 
 #endif

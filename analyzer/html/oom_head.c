@@ -18,12 +18,12 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 
 	switch (oom->cause) {
 	case VT_OOM_FRAGMENTATION:
-		fprintf(out, "Fragmentation: %s are free, %s of them beside live blocks.",
+		fprintf(out, "Fragmentation: %s are free, %s of that in segments with live blocks.",
 			vt_units_bytes(a, sizeof(a), cached + oom->device_free_bytes),
 			vt_units_bytes(b, sizeof(b), cached));
 		break;
 	case VT_OOM_CAPACITY:
-		fprintf(out, "It does not fit: a device with %s more would have served it.",
+		fprintf(out, "Capacity: with %s more memory on the device it would have succeeded.",
 			vt_units_bytes(a, sizeof(a), oom->missing_bytes));
 		break;
 	case VT_OOM_OTHERS:
@@ -35,8 +35,7 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 		      " or others took it meanwhile).", out);
 		break;
 	default:
-		fputs("The cause is not known: nothing says what the device's context uses.",
-		      out);
+		fputs("The cause is unknown: the size of the CUDA context is unknown.", out);
 	}
 }
 
@@ -63,19 +62,19 @@ static void print_own_line(const struct vt_page_head *head)
 	free(line);
 }
 
-/* How much of what was asked for, by which line, and why it failed. */
+/* How much of what was requested, by which line, and why it failed. */
 static void print_request(const struct vt_page_head *head)
 {
 	const struct vt_oom *oom = &head->report->out_of_memory;
 	FILE *out = head->out;
 
-	fputs("<p class=\"big\">A request of ", out);
+	fputs("<p class=\"big\">Request of ", out);
 	vt_markup_bytes(out, oom->oom->requested_bytes);
 	if (oom->owner) {
 		fputs(" for ", out);
 		vt_markup_text(out, oom->owner);
 	}
-	fprintf(out, " on cuda:%d failed", oom->oom->device);
+	fprintf(out, " failed on cuda:%d", oom->oom->device);
 	fputs("</p>\n", out);
 	print_own_line(head);
 	fputs("<p>", out);
@@ -135,13 +134,13 @@ static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 	char text[VT_UNITS_MAX];
 
 	fprintf(out, "<tr class=\"%s\"><th scope=\"row\"><code>",
-		!remedy->is_on && remedy->is_served ? "serves" : "");
+		!remedy->is_on && remedy->is_served ? "succeeds" : "");
 	print_settings(remedy->text, out);
 	fputs("</code><td>", out);
 	if (remedy->is_on)
 		fputs("is set already", out);
 	else if (remedy->is_served)
-		fprintf(out, "serves it, with at most %s reserved up to there",
+		fprintf(out, "succeeds, with a reserved peak of %s up to there",
 			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
 	else if (remedy->failed_event)
 		fprintf(out, "fails even earlier, at event %" PRId64, remedy->failed_event);
@@ -150,35 +149,35 @@ static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 	fputc('\n', out);
 }
 
-/* `whole`: what a whole step needs, which may be less than serves the one request. */
+/* `whole`: what a whole step needs, which may be less than the one request would get. */
 static void print_smaller(const struct vt_smaller *smaller, const struct vt_whole_step *whole,
 			  FILE *out)
 {
 	int is_too_much = whole->has_most && whole->most_batch < smaller->fits_batch;
 
 	if (smaller->is_varying)
-		fputs("<tr><th scope=\"row\">a smaller batch<td>not known: inputs vary, and those"
-		      " of this step were not seen\n", out);
+		fputs("<tr><th scope=\"row\">a smaller batch<td>unknown: inputs vary, and those of "
+		      "this step were not seen\n",
+		      out);
 	if (!smaller->batch)
 		return;
 	if (smaller->fits_batch)
 		fprintf(out,
-			"<tr class=\"%s\"><th scope=\"row\">batch %" PRIu64
-			" instead of %" PRIu64 "<td>serves %s\n",
-			is_too_much ? "" : "serves", smaller->fits_batch, smaller->batch,
-			is_too_much		? "this one request, but no whole step"
-			: smaller->has_whole_step ? "it, as all of the steps before"
-						: "it, this one request; the rest of the step was"
-						  " not recorded and may need a smaller one");
+			"<tr class=\"%s\"><th scope=\"row\">batch %" PRIu64 " instead of %" PRIu64
+			"<td>succeeds%s\n",
+			is_too_much ? "" : "succeeds", smaller->fits_batch, smaller->batch,
+			is_too_much               ? " for this request, but no whole step fits"
+			: smaller->has_whole_step ? ", as all of the steps before"
+						  : " for this request; the rest of the step was "
+						    "not recorded and may need a smaller batch");
 	else if (smaller->fits_length)
 		fprintf(out,
-			"<tr class=\"serves\"><th scope=\"row\">length %" PRIu64
-			" instead of %" PRIu64 "<td>serves it; no smaller batch of %" PRIu64
+			"<tr class=\"succeeds\"><th scope=\"row\">length %" PRIu64
+			" instead of %" PRIu64 "<td>succeeds; no batch smaller than %" PRIu64
 			" does\n",
 			smaller->fits_length, smaller->length, smaller->batch);
 	else
-		fputs("<tr><th scope=\"row\">a smaller batch or length<td>serves it in no size\n",
-		      out);
+		fputs("<tr><th scope=\"row\">a smaller batch or length<td>no size succeeds\n", out);
 }
 
 static void print_whole(const struct vt_whole_step *whole, FILE *out)
@@ -186,8 +185,8 @@ static void print_whole(const struct vt_whole_step *whole, FILE *out)
 	if (whole->has_most && whole->most_batch)
 		fprintf(out,
 			"<tr><th scope=\"row\">batch %" PRIu64
-			" or less<td>a whole step needs it; whether that is small enough is not"
-			" known\n",
+			" or less<td>needed for a whole step; whether that is small enough is "
+			"unknown\n",
 			whole->most_batch);
 	else if (whole->has_most)
 		fputs("<tr><th scope=\"row\">a smaller batch<td>none fits a whole step on this"
@@ -199,7 +198,7 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 {
 	int is_exact = vt_replay_is_exact(&oom->remedies.recorded);
 
-	fprintf(out, "<div><h3>What would have served it</h3><table class=\"plain remedies\">\n");
+	fprintf(out, "<div><h3>What would have avoided it</h3><table class=\"plain remedies\">\n");
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		print_remedy(&oom->remedies.items[i], out);
 	print_smaller(&oom->smaller, &oom->whole, out);
@@ -225,8 +224,7 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 	const struct vt_layout_account *account = &device->account;
 	char text[VT_UNITS_MAX], why[96];
 
-	fputs("<div><h3>Free bytes, and why they did not serve it</h3><table class=\"plain\">\n",
-	      out);
+	fputs("<div><h3>Free memory, and why it did not help</h3><table class=\"plain\">\n", out);
 	snprintf(why, sizeof(why), "the largest piece is %s",
 		 vt_units_bytes(text, sizeof(text), device->layout.totals.largest_free_bytes));
 	print_free(out, "too small", account->too_small_bytes, why);
@@ -244,7 +242,7 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 		print_free(out, "free on device", oom->device_free_bytes, why);
 	if (oom->books.has_other)
 		print_free(out, "other processes", oom->books.other_bytes,
-			   "not free, but not yours");
+			   "used by other processes");
 	fputs("</table></div>\n", out);
 }
 

@@ -49,7 +49,7 @@ static void print_row(const struct pair *pair, const char *name, const uint64_t 
 	print_figures(pair, bytes);
 }
 
-/* Owners that are as before are one line. */
+/* Unchanged owners are one line. */
 static void print_owners(const struct pair *pair, const struct vt_diff_device *device)
 {
 	uint64_t used[VT_DIFF_SIDES], equal[VT_DIFF_SIDES] = { 0 };
@@ -69,7 +69,7 @@ static void print_owners(const struct pair *pair, const struct vt_diff_device *d
 			equal[side] += owner->bytes[side];
 	}
 	if (nr_equal) {
-		fprintf(pair->out, "<tr class=\"leaf\"><th scope=\"row\">%u owner%s as before",
+		fprintf(pair->out, "<tr class=\"leaf\"><th scope=\"row\">%u owner%s unchanged",
 			nr_equal, nr_equal == 1 ? "" : "s");
 		print_figures(pair, equal);
 	}
@@ -98,7 +98,7 @@ static void print_place(struct pair *pair, const struct vt_change *change)
 	fprintf(pair->out, "<tr><th scope=\"row\">%s<br>", vt_figures_word(change->bytes));
 	vt_markup_text(pair->out, change->owner[side]);
 	fputs("<td><span class=\"line\">", pair->out);
-	vt_markup_text(pair->out, lines.nr ? lines.text[0] : "a place without a stack");
+	vt_markup_text(pair->out, lines.nr ? lines.text[0] : "a call site without a stack");
 	fputs("</span>", pair->out);
 	if (source) {
 		fputs("<code class=\"source\">", pair->out);
@@ -120,7 +120,7 @@ static void print_places(struct pair *pair, const struct vt_diff_device *device)
 	print_heads(pair, "what<th scope=\"col\">allocated at");
 	for (uint32_t i = 0; i < changes->nr && i < SHOWN_PLACES; i++)
 		print_place(pair, &changes->items[i]);
-	fprintf(pair->out, "</table>\n<p class=\"note\">%u places differ, %u do not.</p>\n",
+	fprintf(pair->out, "</table>\n<p class=\"note\">%u call sites differ, %u do not.</p>\n",
 		changes->nr, changes->nr_equal);
 }
 
@@ -213,7 +213,7 @@ static void print_runs(const struct pair *pair)
 			const char *text = runs->rows[i].text[side];
 
 			fputs("<td>", pair->out);
-			vt_markup_text(pair->out, text ? text : "not known");
+			vt_markup_text(pair->out, text ? text : "unknown");
 		}
 		fputc('\n', pair->out);
 	}

@@ -149,8 +149,7 @@ static void print_header(const struct vt_ranks *ranks, FILE *out)
 	fputs("</ul>\n", out);
 	print_numbers("left no recording here: ranks", ranks->missing, ranks->nr_missing, out);
 	for (uint32_t i = 0; i < ranks->nr_died && i < 5; i++) {
-		fprintf(out, "<p class=\"warn\">rank %" PRId64 " did not end well: ",
-			ranks->died[i]->number);
+		fprintf(out, "<p class=\"warn\">rank %" PRId64 " failed: ", ranks->died[i]->number);
 		vt_markup_text(out, vt_ended_text(ranks->died[i]->ended));
 		fputs("</p>\n", out);
 	}

@@ -97,7 +97,7 @@ static void print_views(const struct vt_page_recording *recording, const struct 
 	      "<section id=\"segments\" hidden></section>\n"
 	      "<section id=\"lifetimes\" hidden></section>\n"
 	      "<section id=\"findings\"><h2>Findings</h2>\n"
-	      "<p class=\"note\">How much each alone lowers the peak.</p>\n",
+	      "<p class=\"note\">How much each change, applied alone, lowers the peak.</p>\n",
 	      out);
 	vt_page_head_findings(head);
 	fputs("</section>\n", out);

@@ -49,7 +49,7 @@ static void print_table(const struct vt_report *report, FILE *out)
 		"<table class=\"plain\"><thead><tr><th scope=\"col\">stage%s"
 		"<th scope=\"col\" class=\"n\">allocated peak"
 		"<th scope=\"col\" class=\"n\">allocated after"
-		"<th scope=\"col\">gained and lost, %s<tbody>\n",
+		"<th scope=\"col\">change, %s<tbody>\n",
 		report->nr_devices > 1 ? "<th scope=\"col\">device" : "", unit.name);
 	for (uint32_t i = 0; i < report->stages.nr; i++)
 		print_row(report, &report->stages.rows[i], 0, unit, out);

@@ -27,7 +27,7 @@ static int refuse_other(int is_forced, struct vt_diag *diag)
 
 	if (!is_forced) {
 		memset(diag, 0, sizeof(*diag));
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s; --force replaces recordings only",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s; --force only overwrites recordings",
 			    reason.text);
 	}
 	return -1;
@@ -39,8 +39,7 @@ static int check_old(const char *database, const char *journal, int is_forced, s
 	struct vt_journal_header header;
 
 	if (has_name(database) && access(database, F_OK)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and is a link to nothing",
-			    database);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is a dangling symbolic link", database);
 		return -1;
 	}
 	if (has_name(database) && vt_db_check_file(database, diag))
@@ -52,7 +51,7 @@ static int check_old(const char *database, const char *journal, int is_forced, s
 	if (!vt_journal_file_is_held(journal) && !vt_input_is_writer_alive(journal))
 		return 0;
 	vt_diag_set(diag, VT_EXIT_UNREADABLE,
-		    "%s: a recording is in progress; --force does not replace it", journal);
+		    "%s: a recording is in progress; --force does not overwrite it", journal);
 	return -1;
 }
 
@@ -85,7 +84,8 @@ int vt_replace_check_database(const char *output, int is_forced, struct vt_diag 
 	if (strcmp(output, journal) != 0)
 		rc = vt_replace_check(output, journal, is_forced, diag);
 	else
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: only journals have such names", output);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: names ending in .journal are reserved",
+			    output);
 	free(journal);
 	return rc;
 }

@@ -170,7 +170,6 @@ char *vt_live_find(const char *operand, struct vt_diag *diag)
 	}
 	found = take_first(&all);
 	if (!found)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: no process that is being recorded has this id", operand);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "process %s is not being recorded", operand);
 	return found;
 }

@@ -83,7 +83,7 @@ static void say_unsized(struct vt_threshold_watch *watch)
 
 	while ((rule = vt_thresholds_unsized(&watch->thresholds)))
 		say(watch,
-		    vt_xasprintf("--warn %s: the size of the device is not known", rule->text));
+		    vt_xasprintf("--warn %s: the size of the device is unknown", rule->text));
 }
 
 void vt_threshold_watch_judge(struct vt_threshold_watch *watch, const struct vt_ranks_runs *runs)
@@ -121,7 +121,8 @@ void vt_threshold_watch_end(struct vt_threshold_watch *watch)
 		say(watch, watch->lines.items[i]);
 	watch->lines.len = 0;
 	while ((rule = vt_thresholds_unseen(&watch->thresholds, &at)))
-		say(watch, vt_xasprintf("--warn %s: no look saw memory of this owner", rule->text));
+		say(watch,
+		    vt_xasprintf("--warn %s: this owner had no memory at any sample", rule->text));
 	reap(watch);
 	while (watch->command.running.len && !vt_interrupt_wait(REAP_MS))
 		reap(watch);

@@ -202,7 +202,7 @@ static void print_places(const struct vt_top_rows *rows, const struct vt_top_opt
 	add_places(&all, &rows->describe, &rows->before, -1);
 	all.len = vt_group(all.items, all.len, compare_texts, join_places);
 	vt_vector_sort(&all, compare_grown);
-	fprintf(out, "\nplaces that hold more than %" PRId64 " s ago%s\n", options->window_s,
+	fprintf(out, "\ncall sites that grew in the last %" PRId64 " s%s\n", options->window_s,
 		all.len && all.items[0].bytes > 0 ? "" : ": none");
 	for (size_t i = 0; i < all.len; i++) {
 		if (i < options->top && all.items[i].bytes > 0)

@@ -113,7 +113,7 @@ unsigned vt_describe_visible(const struct vt_describe *describe, uint32_t stack,
 }
 
 /* Outside of what is shown there were more frames. */
-static const char cut[] = "[cut here, callers are not known]";
+static const char cut[] = "[truncated here, callers are unknown]";
 
 struct vt_lines vt_describe_python(const struct vt_describe *describe, uint32_t stack)
 {

@@ -71,8 +71,8 @@ char *vt_folded_describe(struct vt_db *db)
 	keep = vt_printable_make(vt_db_run_get(db, "keep"));
 	failures = describe_failures(db);
 	text = vt_xasprintf(
-		"the first %s events, up to t=%s, are folded (--keep %s): kept is what"
-		" outlived them, and what was live at the %s %lld period%s%s",
+		"details of the first %s events, up to t=%s, were discarded (--keep %s); kept are "
+		"blocks that outlived them, and those live at the %s %lld period%s%s",
 		vt_units_count(count, sizeof(count), (uint64_t)event),
 		vt_units_duration(time, sizeof(time), time_ns > 0 ? (uint64_t)time_ns : 0),
 		keep ? keep : "?", nr_periods == 1 ? "peak of" : "peaks of", (long long)nr_periods,

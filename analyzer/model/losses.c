@@ -17,10 +17,10 @@ static const struct kind {
 	const char *one, *many;
 	const char *what;
 } kinds[] = {
-	{ "lost_events", "", "event found", "events found",
-	  "no room: their allocations are missing, and what they freed may look alive" },
-	{ "torn_records", "", "record was", "records were",
-	  "not finished when the program ended" },
+	{ "lost_events", "", "event was", "events were",
+	  "lost because the journal was full: their allocations are missing, and what they freed "
+	  "may look alive" },
+	{ "torn_records", "", "record was", "records were", "not finished when the program ended" },
 	{ "missing_slots", "the journal is cut: ", "slot is", "slots are",
 	  "missing; figures cover what is there" },
 };
@@ -95,7 +95,7 @@ static void add_unknown(struct losses *losses, const struct unheard *unheard)
 {
 	char *text = describe_unheard(unheard, "");
 
-	vt_vector_push(losses, vt_xasprintf("%s: whether they were freed is not known", text));
+	vt_vector_push(losses, vt_xasprintf("%s: whether they were freed is unknown", text));
 	free(text);
 }
 

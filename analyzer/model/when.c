@@ -102,8 +102,8 @@ static int parse_event(const struct vt_model *model, const char *text, int64_t *
 	}
 	if (!vt_folded_is_known(&model->folded, number)) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: event %lld is folded: what was live then is not all known; it is"
-			    " from event %lld on, and at the peaks that vtrace info lists",
+			    "%s: details of event %lld were discarded (--keep); use an event from "
+			    "%lld on, or a peak listed by vtrace info",
 			    vt_db_path(model->db), (long long)number,
 			    (long long)model->folded.event + 1);
 		return -1;

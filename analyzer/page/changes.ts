@@ -56,13 +56,13 @@ export class ChangesView {
     const icicle = new Icicle<Frame>(root, "Where it changed. Arrow keys move between frames, Enter zooms, Escape shows all.", {
       colour: (frame) => COLOURS[wordOf(frame)],
       label: (frame, isWide) => (frame.parent ? `${withoutFolder(frame.text)}${isWide ? `   ${signedBytes(frame.now - frame.base)}` : ""}`
-                                              : `all places that differ: ${signedBytes(frame.now - frame.base)}`),
+                                              : `all call sites that differ: ${signedBytes(frame.now - frame.base)}`),
       describe: (frame) => el("div", {}, el("strong", {}, frame.text),
         el("p", {}, `${bytes(frame.base)} before, ${bytes(frame.now)} now: ${signedBytes(frame.now - frame.base)}`)),
       isFaint: () => false,
     }, () => undefined);
     root.append(el("p", { class: "note" }, "Width: how much it differs; colour: the owner of most of it; a click zooms. " +
-      `${count(nrEqual)} places are equal and not drawn` +
+      `${count(nrEqual)} call sites are equal and not drawn` +
       (nrDiffering > places.length ? `, nor are the ${count(nrDiffering - places.length)} that differ least.` : ".")));
     icicle.show(all);
   }

@@ -7,8 +7,8 @@ import { Recording } from "./recording";
 import { change } from "./state";
 
 const KEYS = [
-  ["Tab", "go from view to view"], ["arrow keys", "move inside of a view"], ["Enter", "pin, zoom or choose what is marked"],
-  ["+  −  0", "zoom in time; show all"], ["[  ]", "earlier, later moment"], ["Escape", "back: all frames, all of the time, all owners"],
+  ["Tab", "go from view to view"], ["arrow keys", "move inside a view"], ["Enter", "pin, zoom or select what is marked"],
+  ["+  −  0", "zoom in time; show all"], ["[  ]", "earlier, later moment"], ["Escape", "reset frame, time and owner selection"],
   ["/", "search frames"], ["?", "this list"],
 ];
 

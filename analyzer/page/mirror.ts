@@ -109,7 +109,7 @@ export class MirrorView {
       this.drawScale(c, y[i], most, width);
       c.textAlign = "left";
       c.fillStyle = this.drawing.ink.text;
-      c.fillText(`${side.label}: at most ${bytes(side.most)}`, LEFT, middle + (i ? 10 : -10));
+      c.fillText(`${side.label}: peak ${bytes(side.most)}`, LEFT, middle + (i ? 10 : -10));
       if (!x || !side.points) return;
       paintStack(c, side.points, side.shown, side.groups, y[i], LEFT);
       this.drawReserved(c, side, y[i]);

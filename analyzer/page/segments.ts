@@ -148,7 +148,7 @@ export class SegmentsView {
     let at: [number, number] = [0, 0];
     this.boxes(piece, (x, y, width) => { at = [x + width / 2, y + LINE]; });
     const content = piece.row < 0
-      ? el("div", {}, el("strong", {}, `${bytes(piece.size)} free`), el("p", {}, piece.isPinned ? "kept by the live blocks beside it" : "a whole segment: empty_cache() gives it back"))
+      ? el("div", {}, el("strong", {}, `${bytes(piece.size)} free`), el("p", {}, piece.isPinned ? "pinned by live blocks in its segment" : "entirely free: empty_cache() can release it"))
       : this.describe(piece.row);
     this.drawing.showTip(at[0], at[1] + 10, content);
     this.drawing.remark();

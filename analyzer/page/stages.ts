@@ -50,7 +50,7 @@ export function showStages(store: Store, moments: Moments): void {
       const zoom = stretch(store.data.spans.filter((span) => span.step === step.index));
       change({ zoom });
       if (zoom) showAt(moments, step.device, (zoom[0] + zoom[1]) / 2);
-    }, title: `step ${step.index}: at most ${bytes(step.peak_bytes)}, at its end ${bytes(step.end_bytes)}` +
+    }, title: `step ${step.index}: peak ${bytes(step.peak_bytes)}, at its end ${bytes(step.end_bytes)}` +
         (before && before.device === step.device ? ` (${signedBytes(step.end_bytes - before.end_bytes)})` : "") },
       bar, el("span", { class: "number" }, String(step.index)));
   })));

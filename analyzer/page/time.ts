@@ -172,7 +172,7 @@ export class TimeView {
     c.stroke();
     c.fillStyle = ink.bad;
     c.textAlign = "left";
-    c.fillText(`the device has ${bytes(size)}`, LEFT + 6, y(size) + 9);
+    c.fillText(`device memory ${bytes(size)}`, LEFT + 6, y(size) + 9);
   }
 
   private drawBands(c: CanvasRenderingContext2D, width: number): void {

@@ -88,7 +88,7 @@ static void print_died(const struct vt_ranks *ranks, FILE *out)
 
 	if (!ranks->nr_died)
 		return;
-	fprintf(out, "\nDIED  %u of %u, the first one first\n", ranks->nr_died, ranks->run->nr);
+	fprintf(out, "\nDIED  %u of %u, in order\n", ranks->nr_died, ranks->run->nr);
 	for (uint32_t i = 0; i < ranks->nr_died && i < MOST_LINES; i++) {
 		const struct vt_rank *rank = ranks->died[i];
 		int64_t end = vt_clocks_time(&ranks->clocks, rank, rank->duration_ns);
@@ -96,11 +96,10 @@ static void print_died(const struct vt_ranks *ranks, FILE *out)
 
 		fprintf(out, "  rank %" PRId64 "  %s%s  t=%s  %s\n", rank->number,
 			vt_ended_text(rank->ended),
-			rank->out_of_memory && strcmp(rank->ended, "out of memory") != 0 ?
-				", after a request that failed" :
-				"",
-			vt_units_duration(time, sizeof(time), end < 0 ? 0 : (uint64_t)end),
-			file);
+			rank->out_of_memory && strcmp(rank->ended, "out of memory") != 0
+				? ", after a failed request"
+				: "",
+			vt_units_duration(time, sizeof(time), end < 0 ? 0 : (uint64_t)end), file);
 		free(file);
 	}
 	if (ranks->nr_died > MOST_LINES)
@@ -144,7 +143,7 @@ static void print_ranks(const struct vt_ranks *ranks, FILE *out)
 	};
 	struct vt_table table;
 
-	fputs("\nRANKS  at most, each\n\n", out);
+	fputs("\nRANKS  peak of each rank\n\n", out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (uint32_t i = 0; i < ranks->run->nr; i++)
 		if (is_listed(ranks, ranks->run->ranks[i]))
@@ -152,7 +151,7 @@ static void print_ranks(const struct vt_ranks *ranks, FILE *out)
 	vt_table_print(&table, out, 2);
 	vt_table_release(&table);
 	if (ranks->run->nr > MOST_RANKS)
-		fprintf(out, "  ... of %u, the highest, the median, the lowest; all with --json\n",
+		fprintf(out, "  ... the highest, median and lowest of %u; --json lists all\n",
 			ranks->run->nr);
 }
 
@@ -187,7 +186,7 @@ static void add_figure(struct vt_table *table, const struct vt_ranks *ranks, con
 	char low[CELL], mean[CELL], high[CELL], share[CELL] = "0.0", which[CELL] = "";
 
 	if (figure->max_bytes != figure->min_bytes)
-		snprintf(which, sizeof(which), "%" PRId64 "; least %" PRId64,
+		snprintf(which, sizeof(which), "%" PRId64 "; lowest %" PRId64,
 			 figure->max_rank->number, figure->min_rank->number);
 	snprintf(share, sizeof(share), "%.1f", 100 * vt_ranks_imbalance(ranks, figure));
 	vt_table_add(table, (const char *[]){ name, gib(low, figure->min_bytes),
@@ -198,8 +197,8 @@ static void add_figure(struct vt_table *table, const struct vt_ranks *ranks, con
 static void print_owners(const struct vt_ranks *ranks, FILE *out)
 {
 	static const struct vt_column columns[] = {
-		{ "owner", 0 },	  { "min GiB", 1 },	 { "mean GiB", 1 },
-		{ "max GiB", 1 }, { "max over mean %", 1 }, { "most on rank", 0 },
+		{ "owner", 0 },   { "min GiB", 1 },         { "mean GiB", 1 },
+		{ "max GiB", 1 }, { "max over mean %", 1 }, { "highest on rank", 0 },
 	};
 	double least = LEAST_SHARE * (double)ranks->process_used.max_bytes;
 	struct vt_table table;
@@ -213,12 +212,13 @@ static void print_owners(const struct vt_ranks *ranks, FILE *out)
 		else
 			nr_small++;
 	vt_table_add_line(&table);
-	add_figure(&table, ranks, "process used at most", &ranks->process_used);
-	add_figure(&table, ranks, "allocated at most", &ranks->allocated);
+	add_figure(&table, ranks, "peak process use", &ranks->process_used);
+	add_figure(&table, ranks, "peak allocated", &ranks->allocated);
 	vt_table_print(&table, out, 2);
 	vt_table_release(&table);
 	if (nr_small)
-		fprintf(out, "  %u owners below a thousandth of it are with --json\n", nr_small);
+		fprintf(out, "  %u owners below a thousandth of it are listed by --json\n",
+			nr_small);
 }
 
 /* In a line what the tables below say. */
@@ -237,16 +237,16 @@ static void print_reason(const struct vt_diff *diff, FILE *out)
 		vt_units_bytes_signed(more, sizeof(more),
 				      (int64_t)(owner->bytes[VT_DIFF_NEW] -
 						owner->bytes[VT_DIFF_BASE]));
-		fprintf(out, "%s%s %s", shown++ ? ", " : "  it has more: ", owner->owner, more);
+		fprintf(out, "%s%s %s", shown++ ? ", " : "  larger owners: ", owner->owner, more);
 	}
 	fputs(shown ? "\n" : "", out);
 	for (uint32_t i = 0; i < diff->runs.nr; i++) {
 		const struct vt_runs_row *row = &diff->runs.rows[i];
 
 		if (!strncmp(row->what, "input ", strlen("input ")))
-			fprintf(out, "  its %s: %s, the median's %s\n", row->what,
-				row->text[VT_DIFF_NEW] ? row->text[VT_DIFF_NEW] : "not known",
-				row->text[VT_DIFF_BASE] ? row->text[VT_DIFF_BASE] : "not known");
+			fprintf(out, "  %s: %s (median rank: %s)\n", row->what,
+				row->text[VT_DIFF_NEW] ? row->text[VT_DIFF_NEW] : "unknown",
+				row->text[VT_DIFF_BASE] ? row->text[VT_DIFF_BASE] : "unknown");
 	}
 }
 
@@ -257,14 +257,15 @@ static void print_peak(struct vt_ranks *ranks, FILE *out)
 	if (ranks->run->nr < 2)
 		return;
 	if (!ranks->has_diff) {
-		fprintf(out, "\nPEAK  rank %" PRId64 ", and the median rank takes as much\n",
+		fprintf(out, "\nPEAK  rank %" PRId64 "; the median rank uses as much\n",
 			ranks->peak->number);
 		return;
 	}
 	vt_units_bytes_signed(more, sizeof(more),
 			      ranks->peak->peak_bytes - ranks->median->peak_bytes);
-	fprintf(out, "\nPEAK  rank %" PRId64 ": %s device use over rank %" PRId64
-		", the median; base is the median, new the peak\n",
+	fprintf(out,
+		"\nPEAK  rank %" PRId64 ": %s device use compared with rank %" PRId64
+		", the median rank (below: base)\n",
 		ranks->peak->number, more, ranks->median->number);
 	print_reason(&ranks->diff, out);
 	vt_diff_text_print(&ranks->diff, out);
@@ -372,7 +373,7 @@ static void print_warnings(const struct vt_ranks *ranks, FILE *out)
 	if (nr > MOST_NUMBERS)
 		fprintf(out, "WARN  %u more ranks (--json)\n", nr - MOST_NUMBERS);
 	if (nr_unknown)
-		fprintf(out, "WARN  the size of the device is not known of %u rank%s\n", nr_unknown,
+		fprintf(out, "WARN  the size of the device is unknown for %u rank%s\n", nr_unknown,
 			nr_unknown == 1 ? "" : "s");
 	if (!nr)
 		fprintf(out, "WARN  no rank above %.0f %% of its device\n",

@@ -121,9 +121,10 @@ static void finish(struct readers *all, struct reader *reader)
 	close(reader->fd);
 	while (waitpid(reader->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	problem = WIFSIGNALED(status) ? vt_xasprintf("%s: its reader was killed by signal %d", file,
-						     WTERMSIG(status)) :
-					vt_xasprintf("%s: its reader gave up", file);
+	problem = WIFSIGNALED(status)
+			  ? vt_xasprintf("%s: the process reading it was killed by signal %d", file,
+					 WTERMSIG(status))
+			  : vt_xasprintf("%s: the process reading it failed", file);
 	all->work->take(reader->index, reader->answer.data ? reader->answer.data : "",
 			reader->answer.len, problem, all->work->context);
 	free(problem);

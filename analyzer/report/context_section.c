@@ -55,11 +55,10 @@ static char *say_causes(const struct vt_context_part *part)
 		text = vt_xasprintf("%u module%s%s", part->nr_loads, part->nr_loads == 1 ? "" : "s",
 				    limits);
 	else
-		text = vt_xasprintf("%s", part->nr_limits ? limits
-					  : part->bytes < 0
-						  ? "given back"
-						  : "nothing loaded: code of kernels at their"
-						    " first use, local memory, graphs");
+		text = vt_xasprintf("%s", part->nr_limits   ? limits
+					  : part->bytes < 0 ? "released"
+							    : "nothing loaded: kernel code at its "
+							      "first use, local memory, graphs");
 	free(limits);
 	return text;
 }
@@ -76,7 +75,7 @@ static void print_part(const struct vt_report *report, const struct vt_context_p
 	if (line)
 		fprintf(out, "  %s", line);
 	if (part->nr_places > 1)
-		fprintf(out, " and %u more place%s", part->nr_places - 1,
+		fprintf(out, " and %u more call site%s", part->nr_places - 1,
 			part->nr_places == 2 ? "" : "s");
 	fputc('\n', out);
 	free(line);
@@ -127,7 +126,7 @@ void vt_context_section_print(const struct vt_report *report, const struct vt_re
 		print_limits(&parts, out);
 		if (parts.nr_unmeasured)
 			fprintf(out,
-				"  not known: what was loaded after the last measurement takes"
+				"  unknown: the size of what was loaded after the last measurement"
 				" (%u module%s or libraries)\n",
 				parts.nr_unmeasured, parts.nr_unmeasured == 1 ? "" : "s");
 	}

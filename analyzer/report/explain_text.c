@@ -101,7 +101,7 @@ static void print_verdict(struct vt_explain *explain, FILE *out)
 	fprintf(out, "owner    %s\n", path);
 	free(path);
 	if (!rule) {
-		fprintf(out, "known by nothing: no rule matches\n");
+		fprintf(out, "no rule matches\n");
 		return;
 	}
 	fprintf(out, "known by %s, rule \"%s\"\n", known_by(explain, rule), rule->name);
@@ -111,7 +111,7 @@ static void print_verdict(struct vt_explain *explain, FILE *out)
 		const struct vt_rule *next = explain->next[i];
 
 		path = vt_attribution_path_by(attribution, next, explain->allocation);
-		fprintf(out, "%s %s by %s, rule \"%s\"\n", i ? "        " : "else    ", path,
+		fprintf(out, "%s %s by %s, rule \"%s\"\n", i ? "         " : "otherwise", path,
 			known_by(explain, next), next->name);
 		free(path);
 	}
@@ -135,7 +135,7 @@ static void print_keeper(struct vt_explain *explain, FILE *out)
 
 static void print_facts(struct vt_explain *explain, FILE *out)
 {
-	fprintf(out, "\nfacts that rules see, besides its stacks\n");
+	fprintf(out, "\nfacts available to rules (stacks below)\n");
 	for (int fact = 0; fact < VT_NR_FACTS; fact++) {
 		char *text = vt_match_fact(&explain->analysis->attribution.match, explain->a,
 					   (enum vt_fact)fact);

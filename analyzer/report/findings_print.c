@@ -16,7 +16,7 @@ static void at_least(char text[VT_UNITS_MAX], uint64_t bytes)
 	if (bytes)
 		snprintf(copy, sizeof(copy), "> %.*s", VT_UNITS_MAX - 3, text);
 	else
-		snprintf(copy, sizeof(copy), "not known");
+		snprintf(copy, sizeof(copy), "unknown");
 	memcpy(text, copy, sizeof(copy));
 }
 
@@ -37,12 +37,12 @@ static const char *what_to_do(const struct vt_finding *finding)
 
 void vt_findings_print_text(const struct vt_findings *findings, FILE *out)
 {
-	fprintf(out, "%-*s  %16s  %11s\n", WHAT_WIDTH - (int)strlen("FINDINGS"), "  each alone",
-		"lowers allocated", "lowers used");
+	fprintf(out, "%-*s  %16s  %11s\n", WHAT_WIDTH - (int)strlen("FINDINGS"),
+		"  each change applied alone", "lowers allocated", "lowers used");
 	for (size_t i = 0; i < findings->len; i++) {
 		const struct vt_finding *finding = &findings->items[i];
 		const struct vt_finding_words *words = &vt_findings_words[finding->id];
-		char allocated[VT_UNITS_MAX], used[VT_UNITS_MAX] = "not known";
+		char allocated[VT_UNITS_MAX], used[VT_UNITS_MAX] = "unknown";
 		int width = fprintf(out, "%2zu  %s: %s", i + 1, words->what, finding->text);
 
 		vt_units_bytes(allocated, sizeof(allocated), finding->lowers_allocated_bytes);

@@ -28,7 +28,7 @@ static void print_samples(const struct vt_frag_device *device, FILE *out)
 	};
 	struct vt_table table;
 
-	fputs("\nOVER TIME  when most was reserved in each part of the run\n", out);
+	fputs("\nOVER TIME  at the reserved peak of each part of the run\n", out);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
 	for (size_t i = 0; i < device->samples.len; i++) {
 		const struct vt_frag_sample *sample = &device->samples.items[i];
@@ -71,7 +71,7 @@ static void print_totals(const struct vt_frag_device *device, FILE *out)
 	snprintf(what, sizeof(what), "%u pieces, the largest %s", totals->nr_free,
 		 vt_units_bytes(largest, sizeof(largest), totals->largest_free_bytes));
 	line(out, "cached", totals->cached_bytes, what);
-	line(out, "  free segments", totals->free_bytes, "empty_cache() gives them back");
+	line(out, "  free segments", totals->free_bytes, "empty_cache() can release them");
 	line(out, "  pinned", totals->pinned_bytes, "beside live blocks");
 }
 
@@ -87,9 +87,9 @@ static void print_run(const struct vt_frag_device *device, FILE *out)
 		vt_units_bytes(allocated, sizeof(allocated), device->peak_allocated_bytes),
 		vt_units_bytes(reserved, sizeof(reserved), device->peak_reserved_bytes),
 		vt_units_bytes(bound, sizeof(bound), device->peak_requested_bytes),
-		device->packed_bytes ? ", with foresight " : "",
-		device->packed_bytes ?
-			vt_units_bytes(packed, sizeof(packed), device->packed_bytes) : "");
+		device->packed_bytes ? ", best packing found " : "",
+		device->packed_bytes ? vt_units_bytes(packed, sizeof(packed), device->packed_bytes)
+				     : "");
 }
 
 static void print_account(const struct vt_frag_device *device, FILE *out)
@@ -100,7 +100,7 @@ static void print_account(const struct vt_frag_device *device, FILE *out)
 	fprintf(out, "\nFOR A REQUEST OF %s%s\n",
 		vt_units_bytes(bytes, sizeof(bytes), account->request_bytes),
 		device->request_stream ? "  on a separate stream" : "");
-	line(out, "would serve it", account->serving_bytes, "");
+	line(out, "would fit", account->serving_bytes, "");
 	line(out, "too small", account->too_small_bytes, "");
 	line(out, "other pool", account->other_pool_bytes,
 	     "small and large requests use separate pools");
@@ -110,7 +110,7 @@ static void print_account(const struct vt_frag_device *device, FILE *out)
 		     "kept for the replay of a CUDA graph");
 	if (account->unsplittable_bytes)
 		line(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
-	line(out, "empty_cache()", account->returnable_bytes, "would free of these");
+	line(out, "empty_cache()", account->returnable_bytes, "of this would be freed");
 	if (account->device_free_bytes != UINT64_MAX)
 		line(out, "the device has", account->device_free_bytes,
 		     account->device_free_bytes >= account->segment_bytes
@@ -174,7 +174,7 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 		memcpy(sorted, device->layout.segments.items, nr * sizeof(*sorted));
 	vt_sort(sorted, nr, compare_segments);
 	fprintf(out,
-		"\nSEGMENTS  the %zu of %zu with most pinned bytes; # given out, + partly, . "
+		"\nSEGMENTS  the %zu of %zu with most pinned bytes; # used, + partly used, . "
 		"free\n",
 		shown, nr);
 	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
@@ -219,7 +219,9 @@ static void print_pins(struct vt_frag *frag, const struct vt_frag_device *device
 
 	if (!shown)
 		return;
-	fprintf(out, "\nPINNED BY  the %zu of %zu places whose live blocks keep most free bytes\n",
+	fprintf(out,
+		"\nPINNED BY  top %zu of %zu call sites, by the free memory in segments with their "
+		"live blocks\n",
 		shown, device->pins.len);
 	for (size_t i = 0; i < shown; i++) {
 		const struct vt_frag_pin *pin = &device->pins.items[i];

@@ -33,7 +33,7 @@ static void print_request(const struct vt_oom *oom, FILE *out)
 	char *own_line = vt_producer_own_line(oom->describe, &oom->producer);
 	char a[VT_UNITS_MAX], b[VT_UNITS_MAX], c[VT_UNITS_MAX];
 
-	fprintf(out, "  asked for       %s%s%s\n",
+	fprintf(out, "  requested       %s%s%s\n",
 		vt_units_bytes(a, sizeof(a), oom->oom->requested_bytes), oom->owner ? " for " : "",
 		oom->owner ? oom->owner : "");
 	if (own_line)
@@ -44,31 +44,32 @@ static void print_request(const struct vt_oom *oom, FILE *out)
 			vt_units_bytes(a, sizeof(a), oom->device_free_bytes),
 			vt_units_bytes(b, sizeof(b), device->total_bytes),
 			oom->books.has_context ? ""
-					       : ", without the context, which is not known");
-	fprintf(out, "  reserved        %s, of that allocated %s, cached %s\n",
+					       : ", excluding the context, whose size is unknown");
+	fprintf(out, "  reserved        %s (%s allocated, %s cached)\n",
 		vt_units_bytes(a, sizeof(a), oom->oom->reserved_bytes),
 		vt_units_bytes(b, sizeof(b), oom->oom->allocated_bytes),
 		vt_units_bytes(c, sizeof(c), oom->oom->reserved_bytes - oom->oom->allocated_bytes));
 	if (oom->nr_ooms > 1)
-		fprintf(out, "  this is the last of %u requests that failed, see below\n",
-			oom->nr_ooms);
+		fprintf(out, "  this is the last of %u failed requests, see below\n", oom->nr_ooms);
 }
 
-/* One sentence, behind "because". */
+/* One sentence. */
 static void print_cause(const struct vt_oom *oom, FILE *out)
 {
 	uint64_t cached = oom->oom->reserved_bytes - oom->oom->allocated_bytes;
 	uint64_t all = cached + oom->device_free_bytes;
 	char a[VT_UNITS_MAX], b[VT_UNITS_MAX];
 
-	fputs("  because         ", out);
+	fputs("  cause           ", out);
 	switch (oom->cause) {
 	case VT_OOM_FRAGMENTATION:
-		fprintf(out, "of fragmentation: %s are free, %s of them beside live blocks\n",
+		fprintf(out,
+			"fragmentation: %s are free, %s of that in segments with live blocks\n",
 			vt_units_bytes(a, sizeof(a), all), vt_units_bytes(b, sizeof(b), cached));
 		break;
 	case VT_OOM_CAPACITY:
-		fprintf(out, "it does not fit: a device with %s more would have served it\n",
+		fprintf(out,
+			"capacity: with %s more memory on the device it would have succeeded\n",
 			vt_units_bytes(a, sizeof(a), oom->missing_bytes));
 		break;
 	case VT_OOM_OTHERS:
@@ -76,12 +77,12 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 			vt_units_bytes(a, sizeof(a), oom->books.other_bytes));
 		break;
 	case VT_OOM_LIMIT:
-		fprintf(out, "of a limit: the device had enough, as far as was recorded"
-			     " (a memory fraction, or others took it meanwhile)\n");
+		fprintf(out,
+			"a limit: the device had enough, as far as was recorded (a memory "
+			"fraction, or others took it meanwhile)\n");
 		break;
 	default:
-		fprintf(out, "of an unknown reason: the use of the device's context is not"
-			     " known\n");
+		fprintf(out, "unknown: the size of the CUDA context is unknown\n");
 		break;
 	}
 }
@@ -127,7 +128,7 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 	const struct account_table table = { account_unit(oom, account), out };
 	char text[VT_UNITS_MAX], what[120];
 
-	fputs("\nFREE BYTES, AND WHY THEY DID NOT SERVE IT\n", out);
+	fputs("\nFREE MEMORY, AND WHY IT DID NOT HELP\n", out);
 	snprintf(what, sizeof(what), "the largest piece is %s",
 		 vt_units_bytes(text, sizeof(text), totals->largest_free_bytes));
 	line(&table, "too small", account->too_small_bytes, what);
@@ -145,7 +146,7 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 		line(&table, "free on device", oom->device_free_bytes, what);
 	}
 	if (oom->books.has_other)
-		line(&table, "other processes", oom->books.other_bytes, "not free, but not yours");
+		line(&table, "other processes", oom->books.other_bytes, "used by other processes");
 }
 
 static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
@@ -155,7 +156,9 @@ static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *de
 
 	if (oom->cause != VT_OOM_FRAGMENTATION || !shown)
 		return;
-	fprintf(out, "\nPINNED BY  the %zu of %zu places whose live blocks keep most of them\n",
+	fprintf(out,
+		"\nPINNED BY  top %zu of %zu call sites, by the free memory in segments with their "
+		"live blocks\n",
 		shown, device->pins.len);
 	for (size_t i = 0; i < shown; i++) {
 		const struct vt_frag_pin *pin = &device->pins.items[i];
@@ -179,7 +182,7 @@ static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 	if (remedy->is_on)
 		fputs("is set already\n", out);
 	else if (remedy->is_served)
-		fprintf(out, "serves it, with at most %s reserved up to there\n",
+		fprintf(out, "succeeds, with a reserved peak of %s up to there\n",
 			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
 	else if (remedy->failed_event)
 		fprintf(out, "fails even earlier, at event %" PRId64 "\n", remedy->failed_event);
@@ -190,32 +193,33 @@ static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 {
 	if (smaller->is_varying)
-		fprintf(out, "  %-34s not known: inputs vary, and those of this step were not"
-			     " seen\n", "a smaller batch");
+		fprintf(out, "  %-34s unknown: inputs vary, and those of this step were not seen\n",
+			"a smaller batch");
 	if (!smaller->batch)
 		return;
 	if (smaller->fits_batch)
-		fprintf(out, "  batch %" PRIu64 " instead of %" PRIu64 "%*sserves it%s\n",
+		fprintf(out, "  batch %" PRIu64 " instead of %" PRIu64 "%*ssucceeds%s\n",
 			smaller->fits_batch, smaller->batch, 8, "",
-			smaller->has_whole_step
-				? ", as all of the steps before"
-				: ", this one request; what the step needs after it was not"
-				  " recorded and may need a smaller one");
+			smaller->has_whole_step ? ", as all of the steps before"
+						: " for this request; the rest of the step was not "
+						  "recorded and may need a smaller batch");
 	else if (smaller->fits_length)
-		fprintf(out, "  length %" PRIu64 " instead of %" PRIu64
-			     " serves it; no smaller batch of %" PRIu64 " does\n",
+		fprintf(out,
+			"  length %" PRIu64 " instead of %" PRIu64
+			" succeeds; no batch smaller than %" PRIu64 " does\n",
 			smaller->fits_length, smaller->length, smaller->batch);
 	else
-		fputs("  no smaller batch and no shorter sequence serves it\n", out);
+		fputs("  no smaller batch and no shorter sequence succeeds\n", out);
 }
 
-/* Of the allocator's settings; whether a smaller batch stands for more, its own line says. */
+/* Of the allocator's settings; how far a smaller batch reaches, its own line says. */
 static void print_reach(const struct vt_oom_remedies *remedies, FILE *out)
 {
 	for (int i = 0; i < VT_NR_REMEDIES; i++)
 		if (!remedies->items[i].is_on && remedies->items[i].is_served) {
-			fputs("  settings: for this request only; what would have followed was not"
-			      " recorded\n", out);
+			fputs("  settings: for this request only; the rest of the run was not "
+			      "recorded\n",
+			      out);
 			return;
 		}
 }
@@ -224,9 +228,9 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 {
 	const struct vt_replay *recorded = &oom->remedies.recorded;
 
-	fputs("\nWHAT WOULD HAVE SERVED IT  by replay", out);
+	fputs("\nWHAT WOULD HAVE AVOIDED IT  by replay", out);
 	if (vt_replay_is_exact(recorded))
-		fprintf(out, ", which reproduces the recorded %u blocks and %u segment events\n",
+		fprintf(out, ", which reproduces all %u blocks and %u segment events\n",
 			recorded->nr_blocks, recorded->nr_changes);
 	else
 		fprintf(out, ", which differs from the recording from event %" PRId64
@@ -252,7 +256,8 @@ static void print_states(const struct vt_whole_step *whole, FILE *out)
 	if (whole->state_bytes)
 		return;
 	fprintf(out,
-		"  optimizer states   from its first step on: none, %s (momentum) or %s (Adam)\n",
+		"  optimizer states   allocated in the first step: 0 (SGD), %s (momentum) or %s "
+		"(Adam)\n",
 		vt_units_bytes(one, sizeof(one), whole->parameter_bytes),
 		vt_units_bytes(two, sizeof(two), 2 * whole->parameter_bytes));
 }
@@ -264,8 +269,9 @@ static void print_whole(const struct vt_oom *oom, FILE *out)
 
 	if (!whole->is_unseen)
 		return;
-	fputs("\nSTILL TO COME IN THIS STEP  no step with optimizer states from its"
-	      " start was recorded\n", out);
+	fputs("\nREST OF THIS STEP  estimated: no complete step with optimizer states was "
+	      "recorded\n",
+	      out);
 	if (whole->nr_layers_left) {
 		snprintf(what, sizeof(what),
 			 "of %u of %u layers, at least: what the others keep for backward",
@@ -280,9 +286,9 @@ static void print_whole(const struct vt_oom *oom, FILE *out)
 		return;
 	if (whole->most_batch)
 		fprintf(out,
-			"  no batch above %" PRIu64
-			" fits a whole step; whether that one does is not known\n",
-			whole->most_batch);
+			"  a whole step needs a batch of %" PRIu64 " or less; whether %" PRIu64
+			" fits is unknown\n",
+			whole->most_batch, whole->most_batch);
 	else
 		fputs("  no batch fits a whole step on this device\n", out);
 }
@@ -306,7 +312,7 @@ static void print_next_passes(const struct vt_oom *oom, FILE *out)
 		vt_attribution_owner(attribution,
 				     vt_attribution_judge(attribution, next->allocation).owner),
 		lines.nr ? ", " : "", lines.nr ? lines.text[0] : "");
-	fprintf(out, "  the free bytes would suffice for %s%u more\n",
+	fprintf(out, "  the free memory would suffice for %s%u more\n",
 		next->more ? "at most " : "", next->more);
 	if (!next->is_decoding)
 		fprintf(out, "  results that are moved to the host (.cpu()) %s by %s add nothing\n",
@@ -346,7 +352,7 @@ static void print_failures(const struct vt_oom *oom, FILE *out)
 
 	if (oom->nr_ooms < 2)
 		return;
-	fprintf(out, "\nALL %u THAT FAILED  vtrace blocks FILE --at event:N has what was live\n",
+	fprintf(out, "\nALL %u FAILED REQUESTS  live blocks: vtrace blocks FILE --at event:N\n",
 		oom->nr_ooms);
 	for (uint32_t i = 0; i < model->nr_ooms; i++) {
 		if (oom->device != VT_WHEN_ALL_DEVICES && model->ooms[i].device != oom->device)
@@ -373,10 +379,9 @@ static void print_kept(const struct vt_oom *oom, FILE *out)
 	if (!oom->kept_bytes)
 		return;
 	fprintf(out,
-		"\n  no backward pass was seen yet, and autograd keeps %s for one: where this\n"
-		"  trains, activation checkpointing of the layers (vtrace explain\n"
-		"  finding:activations-kept); where it does not, torch.no_grad() or\n"
-		"  inference_mode() keeps nothing\n",
+		"\n  no backward pass ran yet, but autograd keeps %s for one: in training, use\n"
+		"  activation checkpointing (vtrace explain finding:activations-kept); in\n"
+		"  inference, torch.no_grad() or inference_mode()\n",
 		vt_units_bytes(text, sizeof(text), oom->kept_bytes));
 }
 
@@ -391,7 +396,7 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	fputc('\n', out);
 	print_request(oom, out);
 	print_cause(oom, out);
-	fprintf(out, "\n  the request's stack\n");
+	fprintf(out, "\n  stack of the request\n");
 	print_lines(vt_producer_python(oom->describe, &oom->producer), max, "    ", out);
 	print_lines(vt_describe_native(oom->describe, oom->oom->native_stack), max, "    ", out);
 	fprintf(out, "\n  live at that moment\n");

@@ -72,7 +72,7 @@ char *vt_own_lines_text(const struct vt_own_line *line, const struct vt_describe
 	if (text)
 		return text;
 	lines = vt_producer_lines(describe, line->largest->first);
-	text = vt_xstrdup(lines.nr ? lines.text[0] : "a place without a stack");
+	text = vt_xstrdup(lines.nr ? lines.text[0] : "a call site without a stack");
 	vt_lines_free(&lines);
 	return text;
 }

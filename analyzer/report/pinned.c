@@ -83,7 +83,7 @@ void vt_pinned_print(const struct vt_pinned *pinned, FILE *out)
 
 	if (pinned->peak_bytes < NOTICEABLE_BYTES)
 		return;
-	fprintf(out, "pinned host memory: %s in %u block%s at most",
+	fprintf(out, "pinned host memory: peak %s in %u block%s",
 		vt_units_bytes(peak, sizeof(peak), pinned->peak_bytes), pinned->nr_blocks,
 		pinned->nr_blocks == 1 ? "" : "s");
 	if (pinned->is_torch && pinned->rounded_bytes)

@@ -109,7 +109,7 @@ static void print_first_step(const struct vt_report *report, int device, struct 
 			continue;
 		left = vt_report_changes_text(&row->before, &row->after, unit);
 		if (*left && second->iteration.peak_bytes > first->iteration.peak_bytes)
-			fprintf(out, "       step 1 peaks %s %s lower; it left %s\n",
+			fprintf(out, "       step 1 peaks %s %s lower; retained after it: %s\n",
 				vt_report_sections_figure(figure, unit,
 							  (double)(second->iteration.peak_bytes -
 								   first->iteration.peak_bytes)),
@@ -156,7 +156,10 @@ int vt_report_stages_text_steps(const struct vt_report *report, int device,
 
 	if (!nr)
 		return 0;
-	fprintf(out, "STEPS  1..%u  allocated peak", nr);
+	if (nr == 1)
+		fprintf(out, "STEP  1  allocated peak");
+	else
+		fprintf(out, "STEPS  1..%u  allocated peak", nr);
 	for (uint32_t i = 0; i < report->iterations.nr_steps; i++) {
 		const struct vt_report_step *step = &report->iterations.steps[i];
 
@@ -168,7 +171,10 @@ int vt_report_stages_text_steps(const struct vt_report *report, int device,
 	fprintf(out, " %s", unit.name);
 	if (vt_report_iterations_step_growth(&report->iterations, device, &growth))
 		print_growth(growth, "step", out);
-	fprintf(out, "%s\n", is_unfinished ? "   the last one did not end" : "");
+	fprintf(out, "%s\n",
+		!is_unfinished ? ""
+		: nr == 1      ? "   incomplete"
+			       : "   the last step is incomplete");
 	print_first_step(report, device, unit, out);
 	print_micro_batches(report, device, unit, out);
 	return 1;

@@ -115,7 +115,7 @@ static void print_unknown(const struct vt_report *report, const struct vt_hotspo
 		return;
 	fputc('\n', out);
 	print_heading(out, BOLD, "UNKNOWN");
-	fprintf(out, "  the largest %u of %s places that no rule names\n",
+	fprintf(out, "  top %u of %s call sites that no rule matches\n",
 		nr < report->options->top ? nr : report->options->top,
 		vt_units_count(text, sizeof(text), nr));
 	vt_report_sections_unknown(report, hotspots, unit, out);
@@ -163,7 +163,7 @@ static void print_stacks(const struct vt_report *report, const struct vt_hotspot
 	if (hotspots->nr && top) {
 		fputc('\n', out);
 		print_heading(out, BOLD, "STACKS");
-		fprintf(out, "  the largest %u of %s places%s\n",
+		fprintf(out, "  top %u of %s call sites%s\n",
 			hotspots->nr < top ? hotspots->nr : top,
 			vt_units_count(text, sizeof(text), hotspots->nr), when);
 		vt_report_sections_places(report, hotspots, unit, out);
@@ -249,7 +249,7 @@ static void print_device(const struct vt_report *report, const struct vt_report_
 	print_owners(report, row, unit, out);
 	vt_context_section_print(report, row, out);
 	print_stacks(report, has_two ? &row->most_allocated.hotspots : &row->chosen.hotspots,
-		     has_two ? ", at most allocated" : "", unit, out);
+		     has_two ? ", when most was allocated" : "", unit, out);
 	fputc('\n', out);
 	if (vt_report_stages_text_table(report, row->device->id, unit, out) +
 	    vt_report_stages_text_steps(report, row->device->id, unit, out) +
@@ -330,8 +330,8 @@ static void print_difference(const struct vt_report_device *row, FILE *out)
 
 	if (bytes >= noticeable)
 		fprintf(out,
-			"note: the driver says %s %s in use on cuda:%d than was recorded: code of "
-			"kernels and libraries that were loaded later%s\n",
+			"note: the driver reports %s %s in use on cuda:%d than was recorded: "
+			"probably kernel code and libraries loaded later%s\n",
 			vt_units_bytes(text, sizeof(text), bytes),
 			books->unseen_bytes < 0 ? "less" : "more", row->device->id,
 			books->has_other ? "" : ", or other processes");
@@ -348,8 +348,8 @@ static void print_outside(const struct vt_report *report, FILE *out)
 	}
 	if (is_unknown)
 		fprintf(out,
-			"note: the use of the device by other processes is not known (no answer "
-			"from NVML); it would count as context\n");
+			"note: memory of other processes is unknown (NVML did not answer); any is "
+			"counted as context\n");
 }
 
 /* Recordings of before pools were asked, and drivers that do not answer. */
@@ -379,15 +379,14 @@ static void print_notes(const struct vt_report *report, FILE *out)
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device->is_simulated) {
 			fprintf(out,
-				"note: simulated: kernels computed nothing: losses, outputs and "
-				"times mean nothing; bytes are what the real allocators "
-				"requested\n");
+				"note: simulated device: kernels did no work, so losses, outputs "
+				"and timings are meaningless; allocation sizes are real\n");
 			return;
 		}
 }
 
 /* Growth is known of runs that do one thing often enough. */
-static int has_turns(const struct vt_report *report)
+static int has_iterations(const struct vt_report *report)
 {
 	const struct vt_facts *facts = report->analysis->attribution.facts;
 	struct vt_iterations iterations;
@@ -420,7 +419,7 @@ static void print_next(const struct vt_report *report, const char *path, FILE *o
 	fprintf(out, "vtrace blocks %s --at %s", file, when);
 	if (has_blocks(report))
 		fprintf(out, " | vtrace frag %s", file);
-	if (has_turns(report))
+	if (has_iterations(report))
 		fprintf(out, " | vtrace leaks %s", file);
 	fprintf(out, " | vtrace diff BASE %s\n", file);
 	free(file);

@@ -102,7 +102,7 @@ void vt_report_warn_print(const struct vt_report *report, FILE *out)
 		uint64_t highest;
 
 		if (!find_limit(report, &report->devices[i], &limit)) {
-			fprintf(out, "WARN  the size of cuda:%d is not known\n",
+			fprintf(out, "WARN  the size of cuda:%d is unknown\n",
 				report->devices[i].device->id);
 			continue;
 		}

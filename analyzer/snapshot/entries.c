@@ -51,7 +51,7 @@ __attribute__((format(printf, 3, 4))) static int fail(const struct vt_snapshot_i
 int vt_snapshot_visit(struct vt_snapshot_input *input, uint64_t nr, struct vt_diag *diag)
 {
 	if (nr > input->visits_left)
-		return fail(input, diag, "it refers to the same lists again and again");
+		return fail(input, diag, "it refers to the same lists too often");
 	input->visits_left -= nr;
 	return 0;
 }

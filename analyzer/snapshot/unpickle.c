@@ -242,7 +242,7 @@ static char *line(struct machine *m)
 		if (bytes[len] == '\n')
 			break;
 		if (++len > MOST_LINE_BYTES) {
-			fail(m, "an endless line");
+			fail(m, "a line without an end");
 			return NULL;
 		}
 	}
@@ -265,8 +265,8 @@ static int op_decimal(struct machine *m, unsigned code)
 	} else if (code == 'F') {
 		double value = strtod(text, &end);
 
-		rc = *end || end == text ? fail(m, "a number that is none") :
-					   push(m, vt_values_float(m->values, value));
+		rc = *end || end == text ? fail(m, "a malformed number")
+					 : push(m, vt_values_float(m->values, value));
 	} else {
 		long long value;
 
@@ -274,7 +274,7 @@ static int op_decimal(struct machine *m, unsigned code)
 		value = strtoll(text, &end, 10);
 		end += *end == 'L';
 		if (*end || end == text)
-			rc = fail(m, "a number that is none");
+			rc = fail(m, "a malformed number");
 		else if (errno)
 			rc = push(m, VT_VALUE_HUGE);
 		else
@@ -408,9 +408,9 @@ static int op_setitem(struct machine *m, unsigned code)
 static int remember(struct machine *m, uint64_t index)
 {
 	if (!height(m))
-		return fail(m, "nothing to remember");
+		return fail(m, "a memo entry without a value");
 	if (index > m->passed + m->at)
-		return fail(m, "an impossible place in the memo");
+		return fail(m, "an impossible memo index");
 	while (m->memo.len <= index)
 		vt_vector_push(&m->memo, VT_VALUE_UNSET);
 	m->memo.items[index] = *top(m, 1);
@@ -420,7 +420,7 @@ static int remember(struct machine *m, uint64_t index)
 static int recall(struct machine *m, uint64_t index)
 {
 	if (index >= m->memo.len || m->memo.items[index] == VT_VALUE_UNSET)
-		return fail(m, "a reference to nothing");
+		return fail(m, "a dangling memo reference");
 	return push(m, m->memo.items[index]);
 }
 
@@ -582,7 +582,7 @@ int vt_unpickle(struct vt_values *values, struct vt_stream *stream, vt_value *ro
 		if (progress && m.passed != shown)
 			progress(context, shown = m.passed, vt_stream_file_bytes(stream));
 	if (rc > 0 && (m.stack.len != 1 || m.marks.len))
-		rc = fail(&m, "an end with other than one value");
+		rc = fail(&m, "a stack that does not hold exactly one value at STOP");
 	if (rc > 0)
 		*root = m.stack.items[0];
 	vt_vector_release(&m.stack);

@@ -9,7 +9,7 @@ from .child import BEGIN, END
 WHAT = ("allocated", "reserved", "device_used")
 # What a budget takes (vtrace-check(1)), the unit's name left to it.
 AMOUNT = re.compile(r"\+?[0-9]+(\.[0-9]+)?\s*([A-Za-z]+|%)?")
-TOP = 3  # places per broken limit
+TOP = 3  # call sites per exceeded limit
 # Frames that are pytest's, and the same below every test.
 PYTEST_FRAMES = ("/_pytest/", "/pluggy/", "/pytest_vtrace/", "_pytest/", "pluggy/", "pytest_vtrace/", "/pytest/__")
 
@@ -123,8 +123,8 @@ def row_lines(row):
     if row["outcome"] == "missing":
         yield f"{row['limit']}: {row['why']}"
         return
-    line = (f"{row['limit']}: {bytes_text(row['figure'])} on cuda:{row['device']}, allowed are "
-            f"{bytes_text(row['allowed'])}: {bytes_text(-row['margin'])} too much")
+    line = (f"{row['limit']}: {bytes_text(row['figure'])} on cuda:{row['device']}, limit "
+            f"{bytes_text(row['allowed'])} (exceeded by {bytes_text(-row['margin'])})")
     yield line + (f" (baseline {bytes_text(row['base'])})" if row["base"] is not None else "")
     for place in row["places"]:
         yield from place_lines(place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The hooks: a test with a mark of ours runs in a recorded process of its own, and is held against its limits."""
+"""The hooks: a test with a mark of ours runs in a recorded process of its own, whose figures its limits bound."""
 import os
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ PROPERTY = "vtrace"  # of a report: how figures come from xdist's workers
 TOOK = "vtrace-took"
 STATE = pytest.StashKey()
 OOM_LINES = 30
-NO_OOM = "no request failed"  # `vtrace oom` of a run that never ran out
+NO_OOM = "no failed request"  # `vtrace oom` of a run that never ran out
 
 
 def installed_command():
@@ -137,8 +137,8 @@ def crash_report(state, item, outcome):
 
 
 def judge(state, item, outcome, wanted, report, folder):
-    """Turns the passed report of a call into a failed one where a limit is broken."""
-    # What is to be replaced is not what it is held against.
+    """Turns the passed report of a call into a failed one where a limit is exceeded."""
+    # What is to be replaced is not what it is compared with.
     known = {} if state.is_update else baselines.read(baselines.path_of(item))
     baseline = known.get(baselines.name_in(item), {})
     rows, error = limits.check(state.vtrace, outcome.database, wanted, baseline, folder, state.is_update)

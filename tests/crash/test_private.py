@@ -64,7 +64,7 @@ def test_nothing_goes_through_a_link(tmp_path, suffix, is_dangling, is_collected
 def test_a_link_in_the_way_of_the_command(tmp_path):
     (tmp_path / "run.db").symlink_to(tmp_path / "elsewhere")
     done = perform(tmp_path, "by_exit")
-    assert done.returncode == 3 and "exists, and is a link to nothing" in done.stderr
+    assert done.returncode == 3 and "is a dangling symbolic link" in done.stderr
     assert os.listdir(tmp_path) == ["run.db"]
 
 

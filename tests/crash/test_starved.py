@@ -155,8 +155,8 @@ def test_a_paused_recording_goes_on_when_the_collector_has_made_room(tmp_path):
         budget.write_text(f"[recording]\nlost = {run['lost_events'] - fewer}\n")
         assert vtrace("check", tmp_path / "run.db", "--budget", budget).returncode == fewer
     report = vtrace("report", tmp_path / "run.db").stdout
-    assert f"lost: {run['lost_events']:,} events found no room" in report
-    assert re.search(rf"lost: {len(live)} allocations? \(.* since: whether they were freed is not known", report)
+    assert f"lost: {run['lost_events']:,} events were lost because the journal was full" in report
+    assert re.search(rf"lost: {len(live)} allocations? \(.* since: whether they were freed is unknown", report)
 
 
 def test_what_was_recycled_does_not_count(tmp_path):

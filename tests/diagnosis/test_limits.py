@@ -13,7 +13,7 @@ KILLED = "import os, torch; x = torch.empty(1 << 20, device='cuda'); os.kill(os.
 NO_BLOCKS, NO_PYTHON = "no blocks of a framework", "no Python"
 RUNNING, DEAD = "still running", "killed: "
 NOTHING_TO_REPLAY = "no blocks of PyTorch's caching allocator"
-NEVER_USED = "only requests of PyTorch's allocator are recorded when they fail"
+NEVER_USED = "failures are recorded only for PyTorch's allocator"
 # Of what is said, that which notes are for; the rest are parts of reports, which JSON has keys for.
 NOTED = {NO_BLOCKS, NO_PYTHON, RUNNING, DEAD, NOTHING_TO_REPLAY}
 SAYS = {
@@ -42,7 +42,7 @@ SAYS = {
     "killed": {
         "report": (0, ("ended by signal 9", DEAD), (RUNNING, NO_BLOCKS)),
         "frag": (0, ("PINNED", DEAD), (RUNNING, NO_BLOCKS)),
-        "oom": (0, ("no request failed before the program was killed",), (RUNNING, "WHAT WOULD")),
+        "oom": (0, ("no failed request before the program was killed",), (RUNNING, "WHAT WOULD")),
         "leaks": (0, (DEAD,), (RUNNING, "NEVER FREED", NO_BLOCKS)),
         "whatif": (0, ("predicted", DEAD), (RUNNING, NO_BLOCKS)),
     },

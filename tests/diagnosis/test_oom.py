@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""vtrace oom: why a request failed and what would have served it, each answer confirmed by running the program so."""
+"""vtrace oom: why a request failed and what would have avoided it, each answer confirmed by running the program so."""
 import json
 
 import pytest
@@ -56,8 +56,8 @@ def test_fragmentation_is_the_cause_with_gigabytes_free(fragmented, told):
     assert free > 10 * GIB and free > told["requested_bytes"] == 8 * GIB
     assert told["free"]["device_free_bytes"] < told["requested_bytes"]
     text = vtrace("oom", fragmented.database).stdout
-    assert "because         of fragmentation: 13.12 GiB are free" in text
-    assert "serves it, with" in text and "\n  settings: for this request only; what would have followed" in text
+    assert "cause           fragmentation: 13.12 GiB are free" in text
+    assert "succeeds, with" in text and "\n  settings: for this request only; the rest of the run" in text
 
 
 def test_every_cached_byte_has_a_reason(told):
@@ -133,7 +133,7 @@ def test_owners_at_the_failure_are_listed_once(end, tables, tmp_path):
 
 def test_figures_of_one_table_have_one_unit(fragmented):
     text = vtrace("oom", fragmented.database).stdout
-    table = text[text.index("FREE BYTES"):text.index("\nPINNED BY")].splitlines()[1:]
+    table = text[text.index("FREE MEMORY"):text.index("\nPINNED BY")].splitlines()[1:]
     assert len(table) > 1 and {line[30:33] for line in table} == {"GiB"}
 
 
@@ -230,7 +230,7 @@ def test_all_requests_that_failed_are_listed(tmp_path):
     assert [f["requested_bytes"] // GIB for f in failures] == [40, 30, 30, 30, 25]
     assert all("program.py:3 ask" in f["python"][0] for f in failures)
     text = vtrace("oom", failed.database).stdout
-    rows = text[text.index("ALL 5 THAT FAILED"):text.index("\nnext: ")].split("\n")[1:4]
+    rows = text[text.index("ALL 5 FAILED REQUESTS"):text.index("\nnext: ")].split("\n")[1:4]
     assert [row.split()[2] for row in rows] == ["40.00", "30.00", "25.00"]
     assert ["3 times in a row" in row for row in rows] == [False, True, False]
     assert f"event {failures[1]['event']} " in rows[1]
@@ -238,7 +238,7 @@ def test_all_requests_that_failed_are_listed(tmp_path):
 
 def test_the_report_opens_with_it(fragmented):
     text = vtrace("report", fragmented.database).stdout
-    assert "WHAT WOULD HAVE SERVED IT" in text[:text.index("\nPEAK")]
+    assert "WHAT WOULD HAVE AVOIDED IT" in text[:text.index("\nPEAK")]
     assert fragmented.report()["out_of_memory"]["remedies"] == oom(fragmented)["remedies"]
 
 
@@ -249,7 +249,8 @@ def test_what_does_not_fit_is_not_called_fragmentation(tmp_path):
     assert not any(r["serves"] for r in told["remedies"])
     missing = told["missing_bytes"]
     assert 0 < missing <= 256 * MIB
-    assert f"a device with {missing / MIB:.2f} MiB more would have served it" in vtrace("oom", failed.database).stdout
+    cause = f"with {missing / MIB:.2f} MiB more memory on the device it would have succeeded"
+    assert cause in vtrace("oom", failed.database).stdout
     kept = [failed.value("SELECT count(*) FROM allocation WHERE kind = 1")]
     for more in (missing - 2 * MIB, missing):
         (tmp_path / str(more)).mkdir()
@@ -311,7 +312,7 @@ def test_a_first_step_says_what_is_to_come(tmp_path):
     bound = coming["no_batch_above"]
     assert 10 < bound < told["smaller"]["fits_batch"] < 64
     text = vtrace("oom", failed.database).stdout
-    assert "STILL TO COME IN THIS STEP" in text and f"\n  no batch above {bound} fits a whole step" in text
+    assert "REST OF THIS STEP" in text and f"\n  a whole step needs a batch of {bound} or less; " in text
     assert oom(run(bound + 1)) and "OutOfMemoryError" not in run(bound * 3 // 4).process.stderr
 
 
@@ -440,8 +441,8 @@ def test_what_another_stream_freed_does_not_serve(tmp_path):
 
 
 @pytest.mark.parametrize("command, says", [
-    (("import torch; torch.empty(9, device='cuda')",), "no request failed\n"),
-    ((DRIVER_ONLY,), "PyTorch's allocator are recorded when they fail"),
+    (("import torch; torch.empty(9, device='cuda')",), "no failed request\n"),
+    ((DRIVER_ONLY,), "failures are recorded only for PyTorch's allocator"),
     (("import os, torch; torch.empty(9, device='cuda'); os.kill(os.getpid(), 9)",), "before the program was killed"),
 ])
 def test_a_run_without_a_failed_request_is_one_clear_line(tmp_path, command, says):
@@ -468,7 +469,7 @@ def test_what_the_driver_places_and_refuses_is_no_request_of_pytorch_s_allocator
     assert failed.query("SELECT 1 FROM out_of_memory") == []
     done = vtrace("oom", failed.database)
     assert done.returncode == 0 and not done.stderr
-    assert "no request failed; only requests of PyTorch's allocator are recorded when they fail" in done.stdout
+    assert "no failed request; failures are recorded only for PyTorch's allocator" in done.stdout
 
 
 FIRST_FORWARD = """

@@ -148,7 +148,7 @@ def test_a_broken_limit_names_the_line_that_grew(check, rows, base, grown):
     assert re.search(r"^::error file=\S*diff_training.py,line=%d,title=vtrace%%3A total.allocated::" % place["line"],
                      text, re.M), text
     # The other way round all is well: less is never a failure.
-    assert check(base, f'baseline = "{grown}"\n[total]\nallocated = "+0"\n', code=0).stdout.count("held") == 1
+    assert check(base, f'baseline = "{grown}"\n[total]\nallocated = "+0"\n', code=0).stdout.count("  ok  ") == 1
 
 
 def test_figures_of_a_run_can_be_the_baseline_of_the_next(check, rows, base, grown, tmp_path):
@@ -262,7 +262,7 @@ def test_junit(check, grown, tmp_path):
     # What is there stays, and is refused before anything is checked: no verdict is lost in exit code 3.
     (tmp_path / "out.xml").write_text("mine")
     refused = check(grown, budget, "--junit", "out.xml", code=3)
-    assert "--force replaces it" in refused.stderr and refused.stdout == ""
+    assert "use --force to overwrite" in refused.stderr and refused.stdout == ""
     assert (tmp_path / "out.xml").read_text() == "mine"
     # Who reads the old one goes on reading it; nothing else is left behind.
     with open(tmp_path / "out.xml") as old:
@@ -407,7 +407,7 @@ def test_a_budget_to_begin_with(grown, tmp_path):
     (tmp_path / "memory.toml").write_text(re.sub(r'(allocated += )"\d+ MiB"', r'\1"9 MiB"', text))
     assert vtrace("check", grown, cwd=tmp_path).returncode == 1
     again = vtrace("check", "--init", "memory.toml", grown, cwd=tmp_path)
-    assert again.returncode == 3 and "--force replaces it" in again.stderr
+    assert again.returncode == 3 and "use --force to overwrite" in again.stderr
     both = vtrace("check", "--init", "new.toml", "--budget", "memory.toml", grown, cwd=tmp_path)
     assert both.returncode == 2 and "nothing is checked" in both.stderr and not (tmp_path / "new.toml").exists()
     assert vtrace("check", "--init", "memory.toml", "--force", grown, cwd=tmp_path).returncode == 0

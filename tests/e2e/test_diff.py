@@ -162,8 +162,9 @@ def test_every_format_tells_the_same(base, shorter):
 def test_the_verdict_comes_first(base, shorter):
     found = diff(shorter, base)
     text = vtrace("diff", shorter.database, base.database).stdout.splitlines()[0]
-    assert text == found["verdict"] and "at most allocated: batch 3 -> 4 (" in text and "; logits +" in text
-    assert text.startswith("+") and "diff_training.py:77)" in text
+    assert text == found["verdict"] and text.startswith("peak allocated +")
+    assert ": batch 3 -> 4 (" in text and "; logits +" in text
+    assert "diff_training.py:77)" in text
     assert diff(base, base)["verdict"] == "no difference in memory"
 
 
@@ -222,8 +223,8 @@ def test_what_cannot_be_compared_is_said(base, tmp_path):
     done = vtrace("diff", base.database, plain.database)
     assert done.returncode == 0 and "stacks" in done.stdout and "torch" in done.stdout
     for arguments, code, words in (
-            ((base.database,), 2, "which new recording?"), ((), 2, "needs a recording"),
-            ((base.database, base.database, base.database), 2, "one new recording at a time"),
+            ((base.database,), 2, "missing NEW"), ((), 2, "needs a recording"),
+            ((base.database, base.database, base.database), 2, "only one NEW"),
             ((base.database, tmp_path / "none.db"), 3, "none.db"),
             ((base.database, base.database, "--at", "step:99"), 3, "no step 99"),
             ((base.database, base.database, "--by", "luck"), 2, "luck"),
@@ -232,7 +233,7 @@ def test_what_cannot_be_compared_is_said(base, tmp_path):
             ((base.database, base.database, "--fail-on", "owner:+5%"), 2, '"owner:+5%" needs an increase after'),
             ((base.database, base.database, "--fail-on", "owner:nonsense"), 2, "needs an increase after the owner"),
             ((base.database, base.database, "--fail-on", "owner::+5%"), 2, "needs an owner"),
-            ((base.database, base.database, "--fail-on", "half:+5%"), 2, "is none of any, moved"),
+            ((base.database, base.database, "--fail-on", "half:+5%"), 2, "must be any, moved"),
             ((base.database, base.database, "--device", "5"), 3, "on that device")):
         done = vtrace("diff", *arguments)
         assert (done.returncode, done.stdout) == (code, "") and words in done.stderr

@@ -38,7 +38,7 @@ def diff(base, new, *options, code=0):
 def test_equal_runs_are_no_difference(runs):
     done = diff(runs["base"], runs["equal"], "--fail-on", "any", "--fail-on", "total:+0", "--fail-on", "allocated:+0",
                 "--fail-on", "owner:user:+0")
-    assert "\nnothing beyond noise: equal runs differ by up to 7.00 MiB allocated, " in done.stdout
+    assert "\nno change beyond noise: equal runs differ by up to 7.00 MiB allocated, " in done.stdout
     assert f"base  {runs['base'][2]}, the median of 3 recordings by most allocated bytes" in done.stdout
     # Of one recording a side each of it is a difference.
     pair = vtrace("diff", runs["base"][1], runs["equal"][0], "--fail-on", "allocated:+0", "--fail-on", "any")
@@ -62,7 +62,8 @@ def test_json_and_markdown_say_the_noise(runs):
     assert 0 < abs(allocated["change_bytes"]) <= 1 << 20 and device["spread_bytes"] == 7 << 20
     assert device["places"][0]["noise_bytes"] == 7 << 20 and not any(p["is_change"] for p in device["places"])
     text = diff(runs["base"], runs["larger"], "--format", "markdown").stdout
-    assert "Of 3 and 2 recordings those with the median of most allocated bytes; equal runs differ by up to" in text
+    assert ("Of 3 and 2 recordings, those with the median of the most allocated bytes are compared; "
+            "equal runs differ by up to") in text
 
 
 def test_sides_that_cannot_be_compared(runs, tmp_path):
@@ -72,8 +73,8 @@ def test_sides_that_cannot_be_compared(runs, tmp_path):
     linked = tmp_path / "linked.db"
     linked.symlink_to(third)
     for arguments, code, words in (
-            (("--", first, second), 2, "no recording of the base before --"),
-            ((first, second, "--"), 2, "no new recording after --"),
+            (("--", first, second), 2, "missing BASE before --"),
+            ((first, second, "--"), 2, "missing NEW after --"),
             ((first, second, third), 2, "BASE... -- NEW..."),
             ((first, second, "--", first), 2, f"{first} is given twice"),
             ((first, "--", third, linked), 2, "is given twice, also as "),

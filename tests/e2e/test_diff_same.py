@@ -15,7 +15,7 @@ OF_TRANSFORMERS = ("transformers", "generation")
 def check_same(base, new):
     done = vtrace("diff", base, new, "--fail-on", "any")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "\nall owners and places have the same bytes" in done.stdout
+    assert "\nall owners and call sites have the same bytes" in done.stdout
     found = json.loads(vtrace("diff", base, new, "--json").stdout)
     assert found["is_different"] is False and found["devices"][0]["places_equal"] > 5
 

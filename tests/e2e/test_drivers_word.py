@@ -70,10 +70,10 @@ def test_what_the_driver_has_more_is_unaccounted(setting, grows, tmp_path):
     text = vtrace("report", recording.database).stdout
     if grows:
         more = f"{loaded / MIB:.2f} MiB"
-        assert f"the driver says {more} more in use on cuda:0 than was recorded" in text
+        assert f"the driver reports {more} more in use on cuda:0 than was recorded" in text
         assert f"unaccounted {more}" in text or "unaccounted 0.02 GiB" in text
     else:
-        assert "the driver says" not in text
+        assert "the driver reports" not in text
 
 
 def test_the_stack_limit_is_a_part_of_the_context(tmp_path):
@@ -102,7 +102,7 @@ def test_libraries_after_the_last_measurement_are_not_known(tmp_path):
     split = recording.report("--at", "end")["devices"][0]["context"]
     assert split["unmeasured_modules"] > 0 and [part["bytes"] for part in split["parts"]] == [8 * MIB]
     text = vtrace("report", recording.database, "--at", "end").stdout
-    unknown = r"\n  not known: what was loaded after the last measurement takes \(\d+ modules? or libraries\)\n"
+    unknown = r"\n  unknown: the size of what was loaded after the last measurement \(\d+ modules? or libraries\)\n"
     assert re.search(unknown, text), text
 
 
@@ -207,5 +207,5 @@ def test_every_command_says_what_was_allocated_without_a_framework(tmp_path):
     program.tell("alloc 50")
     program.end("quit 0")
     text = vtrace("diff", database, tmp_path / "grown/run.db").stdout
-    assert text.startswith("+10.00 MiB (+25.0 %) at most allocated: "), text
-    assert "\n  allocated at most    50.00 MiB, was 40.00 MiB" in text and "  1 owner as before  " in text, text
+    assert text.startswith("peak allocated +10.00 MiB (+25.0 %): "), text
+    assert "\n  peak allocated       50.00 MiB (was 40.00 MiB)" in text and "  1 owner unchanged  " in text, text

@@ -173,7 +173,7 @@ def test_standard_output_is_the_file(format, trained, tmp_path):
 def test_a_file_that_exists_is_kept(trained, tmp_path):
     (tmp_path / "out").write_text("mine")
     done = export_file(trained / "rank3.db", tmp_path / "out")
-    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/out: exists; --force replaces it\n")
+    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/out: already exists (use --force to overwrite)\n")
     assert (tmp_path / "out").read_text() == "mine"
     assert export_file(trained / "rank3.db", tmp_path / "out", "--force").returncode == 0
     assert (tmp_path / "out").stat().st_size > 10000
@@ -182,7 +182,7 @@ def test_a_file_that_exists_is_kept(trained, tmp_path):
 
 @pytest.mark.parametrize("output, code, message", (
     ("none/out", 3, "vtrace: none/out: cannot write: No such file or directory"),
-    ("/dev/full", 3, "vtrace: /dev/full: exists, and is not a regular file"),
+    ("/dev/full", 3, "vtrace: /dev/full: already exists and is not a regular file"),
 ))
 def test_an_output_that_cannot_be(output, code, message, trained):
     done = export_file(trained / "rank3.db", output, cwd=trained)

@@ -86,7 +86,7 @@ def test_existing_file_is_kept(training, page, tmp_path):
     output.write_text("mine")
     done = vtrace("html", training, "-o", output)
     assert done.returncode == 3
-    assert done.stderr == f"vtrace: {output}: exists; --force replaces it\n"
+    assert done.stderr == f"vtrace: {output}: already exists (use --force to overwrite)\n"
     assert output.read_text() == "mine"
     assert vtrace("html", training, "-o", output, "--force").returncode == 0
     assert Page(output).data["report"] == page.data["report"]
@@ -95,7 +95,7 @@ def test_existing_file_is_kept(training, page, tmp_path):
 def test_only_files_are_replaced(training):
     done = vtrace("html", training, "-o", "/dev/full", "--force")
     assert done.returncode == 3
-    assert done.stderr == "vtrace: /dev/full: exists, and is not a regular file\n"
+    assert done.stderr == "vtrace: /dev/full: already exists and is not a regular file\n"
 
 
 def test_no_room_for_it(training, tmp_path):
@@ -154,11 +154,11 @@ def test_what_holds_little_of_an_owner_does_not_explain_it(tmp_path):
     markup = Page(tmp_path / "run.html").markup
     largest = re.search(r"Largest owner.*?</div>", markup, re.S)[0]
     assert "activations" in largest and "held by" not in largest
-    # A batch that serves the request is no advice where a whole step needs a smaller one.
-    serves, needs = (int(re.search(pattern, markup)[1]) for pattern in
-                     (r'<tr class=""><th scope="row">batch (\d+) instead of 24<td>serves this one request, but no ',
-                      r'<th scope="row">batch (\d+) or less<td>a whole step needs it; '))
-    assert needs < serves < 24
+    # A batch with which the request succeeds is no advice where a whole step needs a smaller one.
+    succeeds, needs = (int(re.search(pattern, markup)[1]) for pattern in
+                     (r'<tr class=""><th scope="row">batch (\d+) instead of 24<td>succeeds for this request, but no ',
+                      r'<th scope="row">batch (\d+) or less<td>needed for a whole step; '))
+    assert needs < succeeds < 24
 
 
 def test_two_hundred_devices(training, tmp_path):
@@ -197,7 +197,7 @@ def test_run_keeps_the_exit_code_without_one(tmp_path):
     (tmp_path / "run.html").write_text("mine")
     done = record_python(tmp_path, "train_mlp.py", options=("--html",))
     assert done.process.returncode == 0
-    assert done.process.stderr.endswith("vtrace: run.html: exists; --force replaces it\n")
+    assert done.process.stderr.endswith("vtrace: run.html: already exists (use --force to overwrite)\n")
     assert (tmp_path / "run.html").read_text() == "mine"
 
 

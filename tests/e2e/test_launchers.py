@@ -57,7 +57,7 @@ def test_the_name_of_the_same_rank_is_refused(tmp_path):
     (tmp_path / "run.rank3.db").write_text("mine")
     done = start(tmp_path, LAUNCHERS["torchrun"], "-o", "run.db")
     assert done.returncode == 3
-    assert done.stderr == "vtrace: run.rank3.db: not a vtrace database; --force replaces recordings only\n"
+    assert done.stderr == "vtrace: run.rank3.db: not a vtrace database; --force only overwrites recordings\n"
     assert (tmp_path / "run.rank3.db").read_text() == "mine"
 
 

@@ -215,7 +215,7 @@ def test_other_addresses(program, tmp_path):
 def test_a_program_that_has_ended_has_no_server(program, tmp_path):
     program.end()
     done = vtrace("metrics", tmp_path / "run.db", "--listen", "0")
-    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/run.db: no program runs\n")
+    assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/run.db: no recorded program is running\n")
 
 
 @pytest.mark.parametrize("arguments", (("--listen", "x"), ("--listen", ""), ("--listen", ":9"), ("--listen", "a:b"),

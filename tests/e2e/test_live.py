@@ -317,7 +317,7 @@ def test_what_is_no_recorded_process_is_one_line(program, tmp_path):
     for command, pid in itertools.product(("metrics", "snapshot"), (child.pid, 0)):
         done = vtrace(command, pid, cwd=tmp_path)
         assert done.returncode == 3 and done.stderr.count("\n") == 1
-        assert "no process that is being recorded" in done.stderr
+        assert "is not being recorded" in done.stderr
         assert vtrace(command, tmp_path / "none.db").returncode == 3
     child.kill()
     child.wait()

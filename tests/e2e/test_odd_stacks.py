@@ -7,7 +7,7 @@ import pytest
 from recording import BUILD, record, record_python
 
 MIB = 1 << 20
-CUT = "[cut here, callers are not known]"
+CUT = "[truncated here, callers are unknown]"
 MADE = "[code of no file, its callers are guessed]"
 
 

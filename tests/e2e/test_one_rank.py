@@ -44,13 +44,13 @@ def test_a_communicator_takes_its_buffers(tmp_path):
 
 
 @pytest.mark.parametrize("card,words", (
-    ("h100-80g,nccl=100MiB", "as chosen (nccl=100MiB)"), ("h100-80g", "as others measured them on H100 (nccl=)"),
-    ("a100-80g", "not known on this card, and 0 (nccl=)")))
+    ("h100-80g,nccl=100MiB", "as chosen (nccl=100MiB)"), ("h100-80g", "published measurements for H100 (nccl=)"),
+    ("a100-80g", "unknown on this card, counted as 0 (nccl=)")))
 def test_reports_say_what_the_buffers_are(tmp_path, card, words):
     record_rank(tmp_path, f"{card},rank=0/8", "fsdp", "nccl")
     (database,) = tmp_path.glob("*.db")
     done = vtrace("report", database, "--json")
-    assert [note for note in json.loads(done.stdout)["notes"] if "NCCL" in note] == [f"buffers of NCCL: {words}"]
+    assert [note for note in json.loads(done.stdout)["notes"] if "NCCL" in note] == [f"NCCL buffers: {words}"]
 
 
 IN_A_THREAD = """

@@ -45,4 +45,4 @@ def test_the_run_is_said_to_have_ended_out_of_memory(failed):
 
 def test_a_request_that_fails_again_does_not_fit(failed):
     said = vtrace("whatif", failed.database).stdout
-    assert "requests that failed would fail again" in said and "to spare" not in said
+    assert "failed requests would fail again" in said and "to spare" not in said

@@ -54,7 +54,7 @@ def test_the_table_has_a_column_for_each(two):
                                        "known", "by"]
     cached = next(line for line in lines if line.strip().startswith("cached, not in use"))
     assert cached.split()[-4:-2] == ["0.00", "0.0"] and float(cached.split()[-2]) > 0.3
-    assert any(line.startswith("STACKS") and line.endswith(", at most allocated") for line in lines)
+    assert any(line.startswith("STACKS") and line.endswith(", when most was allocated") for line in lines)
 
 
 def test_one_moment_is_one_column_and_says_so(tmp_path):

@@ -13,7 +13,7 @@ def test_pinned_memory_and_its_rounding_are_reported(tmp_path):
     pinned = recording.report()["pinned_host"]
     assert pinned["peak_bytes"] == pinned["power_of_two_bytes"] == sum(taken) == 2 * 512 * MIB
     assert pinned["blocks"] == 2
-    line = "pinned host memory: 1.00 GiB in 2 blocks at most; PyTorch rounded 1.00 GiB up to powers of two: "
+    line = "pinned host memory: peak 1.00 GiB in 2 blocks; PyTorch rounded 1.00 GiB up to powers of two: "
     assert line in vtrace("report", recording.database).stdout
 
 

@@ -60,7 +60,7 @@ def test_diff_prints_control_characters_as_question_marks(recorded, tmp_path, op
     wild = vtrace("diff", "../base.db", "run.db", *options, cwd=tmp_path / "wild")
     tame = vtrace("diff", "../base.db", "run.db", *options, cwd=tmp_path / "tame")
     assert wild.returncode == tame.returncode
-    assert "PLACES" in wild.stdout or "<details>" in wild.stdout
+    assert "CALL SITES" in wild.stdout or "<details>" in wild.stdout
     assert wild.stdout == tame.stdout
 
 

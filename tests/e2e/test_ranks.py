@@ -48,8 +48,8 @@ def test_a_rank_with_a_larger_batch_is_named_with_its_reason(large_rank):
     assert (ranks["run"]["ranks"], ranks["run"]["world_size"], ranks["run"]["runs"]) == (2, 2, 1)
     lines = text(large_rank).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("PEAK  rank 1: +"))
-    assert lines[at + 1].startswith("  it has more: logits +")
-    assert "  its input tokens of DistributedDataParallel.forward: 8,256 int64, the median's 4,256 int64" in lines
+    assert lines[at + 1].startswith("  larger owners: logits +")
+    assert "  input tokens of DistributedDataParallel.forward: 8,256 int64 (median rank: 4,256 int64)" in lines
 
 
 def test_ranks_are_offered_for_comparison_where_their_devices_are_compared(copied):

@@ -13,7 +13,7 @@ import pytest
 
 from recording import BUILD, PYTHON, TIMEOUT_S, VTRACE, WORKLOADS, clean_environment, record, vtrace
 
-NOTHING = "vtrace: no GPU memory was allocated, nothing recorded"
+NOTHING = "vtrace: no GPU memory was allocated; nothing was recorded"
 HAS_GPU = any(pathlib.Path("/dev", name).exists() for name in ("nvidiactl", "nvidia0", "dxg"))
 HOLD = WORKLOADS / "hold_memory.py"
 
@@ -194,7 +194,7 @@ def test_force_does_not_touch_a_recording_that_goes_on(tmp_path):
     done = run(tmp_path, "--force", "--", "true")
     process.communicate("alloc 2\n", timeout=TIMEOUT_S)
     assert done.returncode == 3
-    assert re.fullmatch(r"vtrace: \S+run\.journal: a recording is in progress; --force does not replace it\n",
+    assert re.fullmatch(r"vtrace: \S+run\.journal: a recording is in progress; --force does not overwrite it\n",
                         done.stderr)
     assert allocations(tmp_path) == 5
     assert names(tmp_path) == ["run.db"]
@@ -206,13 +206,13 @@ def test_force_is_no_cure_for_what_is_no_recording(name, reason, options, tmp_pa
     (tmp_path / "folder").mkdir()
     (tmp_path / "text").write_text("mine")
     done = run(tmp_path, *options, "--", "true", name=name)
-    said = reason if options else f"{reason}; --force replaces recordings only"
+    said = reason if options else f"{reason}; --force only overwrites recordings"
     assert (done.returncode, done.stderr) == (3, f"vtrace: {tmp_path}/{name}: {said}\n")
     assert (tmp_path / "text").read_text() == "mine" and not list((tmp_path / "folder").iterdir())
 
 
 def test_nothing_recorded_is_said_and_how_to_do_without_a_gpu(tmp_path):
-    hint = "" if HAS_GPU else "; without a GPU: vtrace run --simulate h100-80g -- ..."
+    hint = "" if HAS_GPU else " (no GPU? try vtrace run --simulate h100-80g -- ...)"
     assert vtrace("run", "--", "true", cwd=tmp_path).stderr == NOTHING + hint + "\n"
     assert vtrace("run", "-q", "--", "true", cwd=tmp_path).stderr == ""
     assert vtrace("run", "--", "true", cwd=tmp_path, env={"VTRACE_QUIET": "1"}).stderr == ""

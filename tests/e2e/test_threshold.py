@@ -116,7 +116,7 @@ def test_nothing_reached_and_an_owner_that_nobody_has(program, tmp_path):
     watcher = Watcher(["90%", "user=70GiB", "wieghts=1GiB"], tmp_path / "run.db")
     program.end()
     code, output, errors = watcher.end()
-    assert (code, output, errors) == (0, "", "vtrace: --warn wieghts=1GiB: no look saw memory of this owner\n")
+    assert (code, output, errors) == (0, "", "vtrace: --warn wieghts=1GiB: this owner had no memory at any sample\n")
 
 
 def test_once(program, tmp_path):
@@ -159,7 +159,7 @@ def test_a_command_that_hangs_stops_no_watching(program, tmp_path):
     assert watcher.process.stderr.readline() == "vtrace: user=3MiB: the command of --then was killed by signal 9\n"
     program.end("kill 9")
     # It is at its end, and waits for the second one.
-    assert watcher.process.stderr.readline() == "vtrace: --warn none=1B: no look saw memory of this owner\n"
+    assert watcher.process.stderr.readline() == "vtrace: --warn none=1B: this owner had no memory at any sample\n"
     assert watcher.process.poll() is None
     os.kill(int(second), signal.SIGTERM)
     assert watcher.end() == (1, "", "vtrace: user=20MiB: the command of --then was killed by signal 15\n")

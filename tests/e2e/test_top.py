@@ -70,7 +70,7 @@ def test_what_grew_is_of_the_window(program, tmp_path):
     program.tell("alloc 7")
     until(lambda: "+7.00 MiB" in vtrace("top", tmp_path / "run.db").stdout)
     until(lambda: re.search(r"^user +7\.00 MiB +0 B", vtrace("top", tmp_path / "run.db", "--window", "1").stdout, re.M))
-    assert "places that hold more than 1 s ago: none" in vtrace("top", tmp_path / "run.db", "--window", "1").stdout
+    assert "call sites that grew in the last 1 s: none" in vtrace("top", tmp_path / "run.db", "--window", "1").stdout
 
 
 def test_training_has_steps(tmp_path):
@@ -183,5 +183,5 @@ def test_a_line_that_is_reached_in_several_ways_is_one_place(tmp_path):
     done = vtrace("run", "-q", "--simulate", "h100-80g", "-o", tmp_path / "run.db", "--", PYTHON, "-c", TWO_WAYS,
                   env={"PYTHONPATH": str(WORKLOADS)})
     assert done.returncode == 0, done.stderr
-    places = vtrace("top", tmp_path / "run.db").stdout.split("places that hold more")[1].splitlines()[1:]
+    places = vtrace("top", tmp_path / "run.db").stdout.split("call sites that grew")[1].splitlines()[1:]
     assert len(places) == 1 and re.fullmatch(r" +\+3\.00 MiB  .*hold_memory\.py:\d+ allocate", places[0]), places

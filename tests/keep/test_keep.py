@@ -99,7 +99,7 @@ def test_a_block_that_is_folded_and_a_file_that_lacks_it_say_so(week, tmp_path):
     done = vtrace("explain", week[2], gone)
     assert done.returncode == 3 and f"block {gone} is folded, or was none: details begin at event " in done.stderr
     done = vtrace("export", "--format", "chrome", "-o", tmp_path / "trace.json", week[2])
-    assert done.returncode == 0 and " are folded (--keep 64MiB)" in done.stderr, done.stderr
+    assert done.returncode == 0 and " were discarded (--keep 64MiB)" in done.stderr, done.stderr
 
 
 def test_a_time_is_kept_too(tmp_path):

@@ -91,9 +91,9 @@ def test_failed_request_comes_first(failed):
     page = make_page(failed, "--force")
     text, state, first = look(page, ["read", text_of("oom")], ["read", STATE],
                               ["read", "document.querySelector('main > section').id"])
-    assert text.startswith("Out of memory\nA request of 4.00 GiB for ")
+    assert text.startswith("Out of memory\nRequest of 4.00 GiB for ")
     assert text.index(report(failed)["out_of_memory"]["own_line"]) < text.index("Allocated at failure") < \
-        text.index("What would have served it")
+        text.index("What would have avoided it")
     assert first == "oom"
     assert any(name.startswith("out of memory: 4.00 GiB") for name in state["names"])
     assert state["event"] == report(failed)["out_of_memory"]["event"]
@@ -187,7 +187,7 @@ def test_a_failed_request_names_the_callers_own_line(serving, tmp_path):
     found = report(database)["out_of_memory"]
     head, rest = text.split("Allocated at failure")
     assert found["own_line"].endswith("server.py:12 answer") and found["requested_for"]
-    assert f" for {found['requested_for']} on cuda:0 failed\n{found['own_line']}\nlogits, cache = model(" in head
+    assert f" for {found['requested_for']} failed on cuda:0\n{found['own_line']}\nlogits, cache = model(" in head
     assert rest.index("Largest owner\nkv cache") < rest.index(f"Allocated at\n{found['own_line']}") < \
         rest.index("Where the request came from\nlibrary/__init__.py:")
     assert tiles == 4

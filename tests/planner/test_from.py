@@ -149,7 +149,7 @@ for step in range(3):
 """
 KILL = "os.kill(os.getpid(), 9)"
 EARLY = {"forward": (ENDS % (KILL, "", ""), "h100-80g", "was killed", "without backward pass"),
-         "backward": (ENDS % ("", KILL, ""), "h100-80g", "was killed", "without a whole optimizer step"),
+         "backward": (ENDS % ("", KILL, ""), "h100-80g", "was killed", "without a complete optimizer step"),
          "error": (ENDS % ("1 / 0", "", ""), "h100-80g", "ended with an error", "without backward pass"),
          "second": (ENDS % ("", "if step: " + KILL, ""), "h100-80g", "was killed", "before the end of its second step"),
          "memory": (ENDS % ("", "", ""), "h100-80g,memory=1GiB", "ended out of memory", "without backward pass")}
@@ -189,14 +189,14 @@ def test_what_comes_behind_a_served_request_is_not_known(tmp_path):
     (tmp_path / "goes_on.py").write_text(GOES_ON)
     found = scale(record_python(tmp_path, tmp_path / "goes_on.py", profile="h100-80g,memory=4GiB").database,
                   "--was", "8", "--vram", "40GiB")
-    assert found["fits"] is None and "would be served" in found["note"]
+    assert found["fits"] is None and "would succeed" in found["note"]
 
 
 @pytest.mark.parametrize("options, words", (
     (("llama-3-8b",), "no MODEL"), (("--train",), "no MODEL"), (("--dtype", "fp32"), "no MODEL"),
     (("--what-if", "batch=1"), "no MODEL"), (("--was", "0x4"), "--was 0x4"), (("--was", "4x"), "--was 4x"),
     (("--was", "1024x134217728"), "--was 1024x134217728"), (("--batch", "0"), "--batch 0"),
-    (("--vram", "5"), "its unit")))
+    (("--vram", "5"), "with a unit")))
 def test_what_it_does_not_take(recorded, options, words):
     done = vtrace("estimate", "--from", recorded.database, *options)
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""

@@ -109,10 +109,10 @@ def test_limits(project, workers):
     result = project(LIMITS, *workers)
     result.assert_outcomes(passed=4, failed=3)
     text = text_of(result)
-    assert re.search(r"total.allocated: 64.00 MiB on cuda:0, allowed are 63.00 MiB: 1.00 MiB too much\n"
+    assert re.search(r"total.allocated: 64.00 MiB on cuda:0, limit 63.00 MiB \(exceeded by 1.00 MiB\)\n"
                      r"  64.00 MiB .*, 1 block\n      gpu.py:13 Gpu.allocate\n      test_it.py:9 test_breaks_it\n"
                      r"recording: \S+run.db", text), text
-    assert "left.total: 3.00 MiB on cuda:0, allowed are 1.00 MiB" in text
+    assert "left.total: 3.00 MiB on cuda:0, limit 1.00 MiB" in text
     assert "test_it.py:17 test_leaves_something" in text
     assert re.search(r"FAILED test_it.py::test_named\[.* three\]", text)
     # The recording of a failure is kept for the next question.
@@ -178,7 +178,7 @@ def test_a_test_that_crashes_takes_nothing_along(project):
     assert "the test's process was killed by SIGSEGV" in text and "the test's process ended with exit code 3" in text
     assert "MemoryError: out of memory" in text and "assert 1 == 2" in text
     # A test that failed by itself is not held against its limits, and has no out-of-memory to explain.
-    assert "too much" not in text and "no request failed" not in text
+    assert "exceeded by" not in text and "no failed request" not in text
 
 
 SKIPS = """
@@ -244,7 +244,7 @@ def test_baselines(project, pytester, workers):
     project(UPDATE, "--size", "70", *workers).assert_outcomes(passed=2)
     grown = project(UPDATE, "--size", "71", *workers)
     grown.assert_outcomes(passed=1, failed=1)
-    assert "71.00 MiB on cuda:0, allowed are 70.40 MiB: 614.40 KiB too much (baseline 64.00 MiB)" in text_of(grown)
+    assert "71.00 MiB on cuda:0, limit 70.40 MiB (exceeded by 614.40 KiB) (baseline 64.00 MiB)" in text_of(grown)
     # One test's new figure leaves the other's.
     project(UPDATE, "--size", "71", "-k", "test_one", "--vtrace-update").assert_outcomes(passed=1, deselected=1)
     assert [f["total.allocated"] >> 20 for f in json.loads(path.read_text())["tests"].values()] == [71, 10]

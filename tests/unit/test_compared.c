@@ -30,9 +30,9 @@ static void what_the_process_uses_is_compared_too(void **state)
 {
 	(void)state;
 	assert_head(device_of(1024 * MIB, 1156 * MIB), 1,
-		    "as much at most allocated; +132.00 MiB (+12.9 %) at most used by the process");
+		    "same peak allocated; peak process use +132.00 MiB (+12.9 %)");
 	assert_head(device_of(1156 * MIB, 1024 * MIB), 1,
-		    "as much at most allocated; -132.00 MiB (-11.4 %) at most used by the process");
+		    "same peak allocated; peak process use -132.00 MiB (-11.4 %)");
 	assert_head(device_of(1024 * MIB, 1044 * MIB), 0, "no difference in memory");
 }
 

@@ -44,14 +44,14 @@ static void what_pytorch_has_no_more_is_said(void **state)
 	(void)state;
 	assert_int_equal(lines.nr, 3);
 	assert_int_equal(vt_losses_count(db), 5);
-	assert_non_null(strstr(lines.text[0], "5 events found no room"));
+	assert_non_null(strstr(lines.text[0], "5 events were lost because the journal was full"));
 	assert_string_equal(lines.text[1],
 			    "2 block allocations (4.00 MiB) from before the loss, with no event"
 			    " since, are counted; 4.00 MiB of them are freed, by PyTorch's own"
 			    " count");
 	assert_string_equal(lines.text[2],
 			    "1 allocation (20.00 MiB) from before the loss, with no event"
-			    " since: whether they were freed is not known");
+			    " since: whether they were freed is unknown");
 	vt_lines_free(&lines);
 	vt_db_close(db);
 }
@@ -87,7 +87,7 @@ static void what_nobody_tells_is_one_line_and_unknown(void **state)
 	assert_int_equal(lines.nr, 2);
 	assert_string_equal(lines.text[1],
 			    "3 allocations (24.00 MiB) from before the loss, with no event"
-			    " since: whether they were freed is not known");
+			    " since: whether they were freed is unknown");
 	vt_lines_free(&lines);
 	vt_db_close(db);
 	builder_release(&b);

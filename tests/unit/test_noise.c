@@ -204,6 +204,31 @@ static void a_run_that_failed_is_no_noise(void **state)
 	vt_diff_release(&diff);
 }
 
+/* A user or a scheduler ended it. */
+static void an_interruption_is_no_kill(void **state)
+{
+	static const struct {
+		const char *ended, *text;
+	} cases[] = { { "signal 2", "the new run was interrupted: " },
+		      { "signal 15", "the new run was terminated: " },
+		      { "signal 9", "the new run was killed: " } };
+
+	(void)state;
+	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
+		const struct made base[] = { { "b", .kept = VT_GIB }, { 0 } };
+		const struct made new[] = { { "n", .kept = VT_GIB, .ended = cases[i].ended },
+					    { 0 } };
+		struct vt_diff diff;
+		char *why;
+
+		compare(&diff, base, new);
+		why = vt_diff_incomplete(&diff, VT_DIFF_NEW);
+		assert_non_null(strstr(why, cases[i].text));
+		free(why);
+		vt_diff_release(&diff);
+	}
+}
+
 static void nothing_ended_well(void **state)
 {
 	const struct made base[] = { { "b", .kept = VT_GIB }, { 0 } };
@@ -218,7 +243,8 @@ static void nothing_ended_well(void **state)
 	compare(&diff, base, new);
 	assert_ptr_equal(diff.sides[VT_DIFF_NEW], &diff.recordings[VT_DIFF_NEW][2]);
 	why = vt_diff_incomplete(&diff, VT_DIFF_NEW);
-	assert_non_null(strstr(why, "the new run ended with an error: its figures lack"));
+	assert_non_null(strstr(
+		why, "the new run ended with an error: its figures cover only the part that ran"));
 	assert_true(vt_diff_is_new_failed(&diff));
 	free(why);
 	vt_diff_release(&diff);
@@ -387,6 +413,7 @@ int main(void)
 						unit_leave),
 		cmocka_unit_test_setup_teardown(a_run_that_failed_is_no_noise, unit_enter,
 						unit_leave),
+		cmocka_unit_test_setup_teardown(an_interruption_is_no_kill, unit_enter, unit_leave),
 		cmocka_unit_test_setup_teardown(nothing_ended_well, unit_enter, unit_leave),
 		cmocka_unit_test_setup_teardown(recordings_of_a_moment_have_noise, unit_enter,
 						unit_leave),

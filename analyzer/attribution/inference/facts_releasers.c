@@ -72,6 +72,6 @@ uint32_t vt_facts_releasers(const struct vt_facts *facts, const struct vt_alloca
 	if (vt_recomputes_has(&facts->recomputes, &node))
 		bits |= 1u << VT_RELEASER_RECOMPUTING;
 	if (has_twin(facts, a))
-		bits |= 1u << VT_RELEASER_TWIN;
+		bits |= 1u << VT_RELEASER_SAME_SIZE;
 	return bits;
 }

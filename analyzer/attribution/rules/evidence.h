@@ -118,7 +118,7 @@
 /* What the node of the backward pass that released it did. */
 #define VT_RELEASERS(X)                                                                            \
 	X(RECOMPUTING, "recomputing") /* modules' forward ran under it */                          \
-	X(TWIN, "twin")               /* it made a gradient of the same size, to the byte */
+	X(SAME_SIZE, "same-size-gradient") /* it made a gradient of exactly the same size */
 
 /* What the shapes of parameters and inputs make of its exact size. */
 #define VT_SHAPE_CLASSES(X)                                                                        \
