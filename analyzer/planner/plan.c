@@ -2,6 +2,7 @@
 #include "analyzer/planner/plan.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,8 +136,9 @@ void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const ch
 	if (spec->played == VT_PLAYED_UNSAID)
 		fail(plan, "nothing says how it is played", term.formula);
 	term.bytes = evaluate(plan, term.formula);
-	term.low = spec->low ? evaluate(plan, spec->low) : term.bytes;
-	term.high = spec->high ? evaluate(plan, spec->high) : term.bytes;
+	/* What is expected is between them, whatever they say of a size that nobody thought of. */
+	term.low = spec->low ? fmin(evaluate(plan, spec->low), term.bytes) : term.bytes;
+	term.high = spec->high ? fmax(evaluate(plan, spec->high), term.bytes) : term.bytes;
 	widen(plan, &term);
 	if (!plan->error && (!term.stages || term.high == 0)) {
 		free(term.formula);

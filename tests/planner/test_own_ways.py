@@ -507,6 +507,16 @@ def test_the_text_of_a_kind_that_is_not_known_is_planned_alone(tmp_path):
     assert estimate(path, "--infer")["model"]["parameters"] == made["model"]["parameters"]
 
 
+def test_what_is_expected_lies_between_its_bounds(tmp_path):
+    """Partial sums of a mean are larger than all that they are of where a matrix has few rows."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(SIZES | {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
+                                        "intermediate_size": 65, "vocab_size": 10}))
+    terms = estimate(path, "--train", "--seq", 8, "--optimizer", "adafactor")["terms"]
+    assert any("Adafactor" in term["why"] for term in terms)
+    assert all(term["low_bytes"] <= term["bytes"] <= term["high_bytes"] for term in terms)
+
+
 @pytest.mark.parametrize("config, library", (({"_class_name": "UNet2DConditionModel"}, "diffusers"),
                                              ({"architecture": "resnet50"}, "timm")))
 def test_another_librarys_model_is_said_to_have_no_formulas(tmp_path, config, library):
