@@ -7,6 +7,10 @@
 extern const char vt_embedded_schema[]; /* common/schema.sql */
 extern const char vt_embedded_rules[];  /* analyzer/attribution/rules/rules.ini */
 extern const char vt_embedded_families[]; /* analyzer/planner/families.ini */
+/* analyzer/planner/terms/, in the order in which a plan has them; then one without a name. */
+extern const struct vt_embedded_file {
+	const char *name, *text;
+} vt_embedded_terms[];
 extern const char vt_embedded_presets[];  /* analyzer/planner/presets.json */
 extern const char vt_embedded_model_run[]; /* analyzer/planner/model_run.py */
 extern const char vt_embedded_profiles[]; /* simulator/profiles.ini */

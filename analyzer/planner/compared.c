@@ -2,7 +2,7 @@
 #include "analyzer/planner/compared.h"
 
 #include "analyzer/planner/families.h"
-#include "analyzer/planner/terms.h"
+#include "analyzer/planner/term_facts.h"
 
 /* Options that a kind of model answers in its own way; those that hold for all are not here. */
 static const struct {
@@ -55,7 +55,7 @@ const char *vt_compared_doubt(const struct vt_plan *plan)
 		return "this model type computes in a way that is not planned";
 	/* An option was compared with what it changes, and changes what must be right itself. */
 	if (!vt_families_says(family, key_of(plan),
-			      vt_terms_is_scanned(plan) ? "scanned" : "plain"))
+			      vt_term_facts_scanned(plan) ? "scanned" : "plain"))
 		return vt_plan_is_training(plan)
 			       ? "training was not validated for this model type"
 			       : "a forward was not validated for this model type";

@@ -6,6 +6,7 @@
 #include "analyzer/planner/compared.h"
 #include "analyzer/planner/validation.h"
 #include "analyzer/planner/sizes.h"
+#include "analyzer/planner/term_check.h"
 #include "analyzer/planner/terms.h"
 
 static unsigned stages_of(const struct vt_plan *plan)
@@ -67,8 +68,11 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 		return -1;
 	plan->stages = stages_of(plan);
 	vt_sizes_define(plan);
+	if (plan->settings->terms &&
+	    vt_term_check_symbols(plan->settings->terms, &plan->symbols, diag))
+		return -1;
 	plan->doubt = vt_compared_doubt(plan);
-	vt_terms_states(plan);
+	vt_terms_add(plan);
 	if (!plan->model->is_nominal) {
 		vt_terms_cache(plan);
 		vt_terms_activations(plan);
@@ -81,6 +85,9 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 	widen_to_scan(plan);
 	if (!plan->error && vt_plan_peak(plan) < VT_FORMULA_MAX)
 		return 0;
+	if (plan->error_file)
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s:%u: %s: %s", plan->error_file,
+			    plan->error_line, plan->error_formula, plan->error);
 	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s: %s", plan->model->name,
 		    plan->error ? plan->error_formula : "the sum",
 		    plan->error ? plan->error : "2^53 bytes or more");

@@ -33,21 +33,21 @@ double vt_plan_symbol(const struct vt_plan *plan, const char *name)
 	return found ? found->value : 0;
 }
 
-static void fail(struct vt_plan *plan, const char *error, const char *formula)
+void vt_plan_fail(struct vt_plan *plan, const char *error, const char *formula)
 {
 	if (plan->error)
 		return;
 	plan->error = error;
-	plan->error_formula = formula;
+	plan->error_formula = vt_xstrdup(formula);
 }
 
-static double evaluate(struct vt_plan *plan, const char *formula)
+double vt_plan_evaluate(struct vt_plan *plan, const char *formula)
 {
 	const char *error;
 	double bytes;
 
 	if (vt_formula_evaluate(formula, &plan->symbols, &bytes, &error))
-		fail(plan, error, formula);
+		vt_plan_fail(plan, error, formula);
 	return bytes;
 }
 
@@ -134,11 +134,11 @@ void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const ch
 		drop_shares(term.formula);
 	vt_formula_tidy(term.formula);
 	if (spec->played == VT_PLAYED_UNSAID)
-		fail(plan, "nothing says how it is played", term.formula);
-	term.bytes = evaluate(plan, term.formula);
+		vt_plan_fail(plan, "nothing says how it is played", term.formula);
+	term.bytes = vt_plan_evaluate(plan, term.formula);
 	/* What is expected is between them, whatever they say of a size that nobody thought of. */
-	term.low = spec->low ? fmin(evaluate(plan, spec->low), term.bytes) : term.bytes;
-	term.high = spec->high ? fmax(evaluate(plan, spec->high), term.bytes) : term.bytes;
+	term.low = spec->low ? fmin(vt_plan_evaluate(plan, spec->low), term.bytes) : term.bytes;
+	term.high = spec->high ? fmax(vt_plan_evaluate(plan, spec->high), term.bytes) : term.bytes;
 	widen(plan, &term);
 	if (!plan->error && (!term.stages || term.high == 0)) {
 		free(term.formula);
@@ -176,6 +176,7 @@ void vt_plan_release(struct vt_plan *plan)
 		free(plan->terms.items[i].numbers);
 	}
 	vt_vector_release(&plan->terms);
+	free(plan->error_formula);
 	memset(plan, 0, sizeof(*plan));
 }
 

@@ -88,8 +88,10 @@ struct vt_plan {
 	int is_explained;
 	struct vt_load *load; /* the caller's: the last replay, for many plans; or NULL */
 	const char *doubt; /* vt_plan_doubt */
-	const char *error; /* the first formula that failed, and why */
-	const char *error_formula;
+	const char *error; /* why the first formula failed that did; NULL: none */
+	char *error_formula;
+	const char *error_file; /* where a user wrote it; NULL: built in */
+	unsigned error_line;
 };
 
 void vt_plan_release(struct vt_plan *plan);
@@ -104,7 +106,7 @@ int vt_plan_is_guessed(const struct vt_plan *plan);
 
 const char *vt_plan_stage_name(enum vt_plan_stage stage);
 
-/* --- for the files that know the terms ------------------------------------------------------- */
+/* --- for what makes the terms ---------------------------------------------------------------- */
 
 static inline int64_t vt_plan_setting(const struct vt_plan *plan, enum vt_setting id)
 {
@@ -126,6 +128,11 @@ struct vt_term_spec {
 	const char *low, *high; /* NULL: as expected */
 	const char *why;
 };
+
+/* An error of the plan, unless it has one; `error` is static. */
+void vt_plan_fail(struct vt_plan *plan, const char *error, const char *formula);
+/* What a formula gives; where it fails that is an error of the plan, and 0. */
+double vt_plan_evaluate(struct vt_plan *plan, const char *formula);
 
 /*
  * Adds the formula that `fmt` makes; a result of 0 adds nothing.  A term that does not say how it

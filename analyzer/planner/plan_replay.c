@@ -5,7 +5,7 @@
 
 #include "analyzer/planner/plan_player.h"
 #include "analyzer/planner/sizes.h"
-#include "analyzer/planner/terms.h"
+#include "analyzer/planner/term_facts.h"
 
 /* Steps of training and micro-batches of each: the second of either is like those behind it. */
 #define PLAYED_TURNS 2
@@ -88,7 +88,7 @@ static void take_casts(struct vt_player *p, uint64_t layer, struct vt_player_pil
 	double e = vt_plan_symbol(p->plan, "e");
 	unsigned owner = vt_player_owner(p, "weights/cast");
 
-	for (size_t i = 0; vt_terms_is_casting(p->plan) && i < p->tensors.len; i++)
+	for (size_t i = 0; vt_term_facts_casting(p->plan) && i < p->tensors.len; i++)
 		if (is_cast(p, &p->tensors.items[i], layer))
 			vt_player_put(p, pile, owner, (double)p->tensors.items[i].elements * e);
 }
@@ -168,7 +168,7 @@ static void take_scores(struct vt_player *p)
 	unsigned owner = vt_player_owner(p, "activations/attention");
 	struct vt_player_pile scores = { 0 };
 
-	if (!vt_terms_is_eager(p->plan) || !p->plan->model->stacks[VT_PART_TEXT].heads)
+	if (!vt_term_facts_eager(p->plan) || !p->plan->model->stacks[VT_PART_TEXT].heads)
 		return;
 	vt_player_put(p, &scores, owner, bytes);
 	vt_player_put(p, &scores, owner, bytes);

@@ -99,6 +99,11 @@ int vt_plan_settings_set(struct vt_plan_settings *settings, enum vt_setting id, 
 	return -1;
 }
 
+const char *vt_plan_settings_words(enum vt_setting id)
+{
+	return rows[id].kind == KIND_WORD ? rows[id].limits : NULL;
+}
+
 int vt_plan_settings_word(enum vt_setting id, size_t place, char *buf, size_t size)
 {
 	const char *word = rows[id].limits;

@@ -104,9 +104,12 @@ enum { VT_KV_DYNAMIC, VT_KV_STATIC, VT_KV_PAGED, VT_KV_LATENT, VT_KV_NONE,
 enum { VT_KEEP_NONE, VT_KEEP_RESIDUAL, VT_KEEP_ALL };
 enum { VT_KEEP_ON_AUTO, VT_KEEP_ON_DEVICE, VT_KEEP_ON_HOST };
 
+struct vt_term_rules;
+
 struct vt_plan_settings {
 	int64_t value[VT_NR_SETTINGS];
 	int is_given[VT_NR_SETTINGS]; /* by the user */
+	const struct vt_term_rules *terms; /* the user's formulas; NULL: the built-in ones */
 };
 
 struct vt_setting_row {
@@ -128,6 +131,9 @@ int vt_plan_settings_set(struct vt_plan_settings *settings, enum vt_setting id, 
 /* The value as a user would write it; buf[size]. */
 const char *vt_plan_settings_text(const struct vt_plan_settings *settings, enum vt_setting id,
 				  char *buf, size_t size);
+
+/* The words that it can be, NULL: it takes none. */
+const char *vt_plan_settings_words(enum vt_setting id);
 
 /* The word at that place of its list into buf[size]; 0: it has none there, or takes no words. */
 int vt_plan_settings_word(enum vt_setting id, size_t place, char *buf, size_t size);

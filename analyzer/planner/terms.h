@@ -2,13 +2,15 @@
 #ifndef VT_ANALYZER_TERMS_H
 #define VT_ANALYZER_TERMS_H
 
-/*
- * Each adds to a plan the terms that its file (terms_NAME.c) knows.
- */
-
 #include "analyzer/planner/plan.h"
 
-void vt_terms_states(struct vt_plan *plan);
+/*
+ * Adds to a plan the terms of its settings' rules (term_rules.h; the built-in ones unless a user
+ * has others) whose conditions hold.  What fails is an error of the plan.
+ */
+void vt_terms_add(struct vt_plan *plan);
+
+/* Each adds to a plan the terms that its file (terms_NAME.c) knows. */
 void vt_terms_activations(struct vt_plan *plan);
 void vt_terms_transients(struct vt_plan *plan);
 void vt_terms_logits(struct vt_plan *plan);
@@ -45,12 +47,6 @@ const char *vt_terms_mlp_width(const struct vt_plan *plan);
 
 /* Tensors of the mlp's width that one layer keeps. */
 int vt_terms_mlp_tensors(const struct vt_plan *plan, const struct vt_stack *stack);
-
-/*
- * Whether autocast keeps what it makes of weights: of parameters that have a gradient, under
- * torch.no_grad(), too; of others only what backward needs.
- */
-int vt_terms_is_casting(const struct vt_plan *plan);
 
 /* What layers that mix tokens without attention keep. */
 void vt_terms_mixer(struct vt_plan *plan, int is_recomputed);

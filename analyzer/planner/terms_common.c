@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What several files of terms ask of a plan, and the one way to add what layers keep. */
+#include "analyzer/planner/term_facts.h"
 #include "analyzer/planner/terms.h"
 
 static const struct vt_stack *text_of(const struct vt_plan *plan)
@@ -14,9 +15,7 @@ const char *vt_terms_over(const struct vt_plan *plan)
 
 int vt_terms_is_partial(const struct vt_plan *plan)
 {
-	double checkpointed = vt_plan_symbol(plan, "ck");
-
-	return checkpointed && checkpointed < vt_plan_symbol(plan, "L");
+	return (int)vt_term_facts_partial(plan);
 }
 
 void vt_terms_add_piece(struct vt_plan *plan, const char *owner, const char *layers,
@@ -48,8 +47,7 @@ void vt_terms_add_piece_of(struct vt_plan *plan, const char *owner, const char *
 
 int vt_terms_is_eager(const struct vt_plan *plan)
 {
-	return vt_plan_setting(plan, VT_SET_ATTENTION) == VT_ATTENTION_EAGER ||
-	       text_of(plan)->has_scores_cap || text_of(plan)->has_eager_only;
+	return (int)vt_term_facts_eager(plan);
 }
 
 const char *vt_terms_mixers(const struct vt_plan *plan)
@@ -64,8 +62,7 @@ const char *vt_terms_attentions(const struct vt_plan *plan)
 
 int vt_terms_is_scanned(const struct vt_plan *plan)
 {
-	return vt_plan_setting(plan, VT_SET_SCAN) == VT_SCAN_SEQUENTIAL &&
-	       (text_of(plan)->mixer == VT_MIXER_MAMBA || text_of(plan)->mixer == VT_MIXER_MAMBA2);
+	return (int)vt_term_facts_scanned(plan);
 }
 
 int vt_terms_is_frozen(const struct vt_plan *plan)
