@@ -14,7 +14,6 @@ void vt_terms_add(struct vt_plan *plan);
 void vt_terms_activations(struct vt_plan *plan);
 void vt_terms_transients(struct vt_plan *plan);
 void vt_terms_logits(struct vt_plan *plan);
-void vt_terms_cache(struct vt_plan *plan);
 void vt_terms_vision(struct vt_plan *plan);
 void vt_terms_workspace(struct vt_plan *plan);
 
