@@ -74,8 +74,6 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 	plan->doubt = vt_compared_doubt(plan);
 	vt_terms_add(plan);
 	if (!plan->model->is_nominal) {
-		vt_terms_activations(plan);
-		vt_terms_transients(plan);
 		vt_terms_vision(plan);
 		vt_terms_logits(plan);
 	}
