@@ -73,11 +73,6 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 		return -1;
 	plan->doubt = vt_compared_doubt(plan);
 	vt_terms_add(plan);
-	if (!plan->model->is_nominal) {
-		vt_terms_vision(plan);
-		vt_terms_logits(plan);
-	}
-	vt_terms_workspace(plan);
 	vt_plan_add_up(plan);
 	widen_to_scan(plan);
 	if (!plan->error && vt_plan_peak(plan) < VT_FORMULA_MAX)

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,16 +119,14 @@ static void widen(const struct vt_plan *plan, struct vt_term *term)
 	term->high *= factor;
 }
 
-void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)
+void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *formula)
 {
-	struct vt_term term = { .owner = spec->owner, .stages = spec->stages & plan->stages,
-				.played = spec->played, .why = spec->why };
-	va_list args;
+	struct vt_term term = { .owner = spec->owner,
+				.stages = spec->stages & plan->stages,
+				.played = spec->played,
+				.why = spec->why,
+				.formula = vt_xstrdup(formula) };
 
-	va_start(args, fmt);
-	if (vasprintf(&term.formula, fmt, args) < 0)
-		term.formula = vt_xstrdup("0");
-	va_end(args);
 	if (vt_plan_symbol(plan, "t") == 1)
 		drop_shares(term.formula);
 	vt_formula_tidy(term.formula);

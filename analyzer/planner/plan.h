@@ -135,11 +135,10 @@ void vt_plan_fail(struct vt_plan *plan, const char *error, const char *formula);
 double vt_plan_evaluate(struct vt_plan *plan, const char *formula);
 
 /*
- * Adds the formula that `fmt` makes; a result of 0 adds nothing.  A term that does not say how it
- * is played is an error of the plan.
+ * Adds a term; a result of 0 adds nothing.  One that does not say how it is played is an error of
+ * the plan.
  */
-void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *formula);
 
 /* Adds the terms up that are there. */
 void vt_plan_add_up(struct vt_plan *plan);

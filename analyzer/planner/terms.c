@@ -211,7 +211,7 @@ static int is_recomputed(struct maker *m, const struct vt_term_case *one)
 
 static void add(struct maker *m, const struct vt_term_spec *spec, char *formula)
 {
-	vt_plan_add(m->plan, spec, "%s", formula);
+	vt_plan_add(m->plan, spec, formula);
 	free(formula);
 }
 

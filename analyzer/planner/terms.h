@@ -10,9 +10,4 @@
  */
 void vt_terms_add(struct vt_plan *plan);
 
-/* Each adds to a plan the terms that its file (terms_NAME.c) knows. */
-void vt_terms_logits(struct vt_plan *plan);
-void vt_terms_vision(struct vt_plan *plan);
-void vt_terms_workspace(struct vt_plan *plan);
-
 #endif

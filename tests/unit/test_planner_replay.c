@@ -245,7 +245,7 @@ static void a_term_says_how_it_is_played(void **state)
 						   "" };
 		struct vt_plan plan = { .stages = VT_IN_ALL };
 
-		vt_plan_add(&plan, &spec, "%s", cases[i].formula);
+		vt_plan_add(&plan, &spec, cases[i].formula);
 		assert_true(!plan.error == !cases[i].error);
 		if (plan.error)
 			assert_string_equal(plan.error, cases[i].error);

@@ -228,8 +228,8 @@ static void the_built_in_ones_are_right(void **state)
 		terms += rules.groups.items[i].is_term != 0;
 		values += !rules.groups.items[i].is_term;
 	}
-	assert_in_range(terms, 20, 400);
-	assert_in_range(values, 10, 300);
+	assert_in_range(terms, 100, 400);
+	assert_in_range(values, 50, 300);
 	vt_term_rules_release(&rules);
 	planned_release(planned);
 }
