@@ -17,15 +17,32 @@
 #include "analyzer/planner/recorded_fitting_print.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
+#include "analyzer/planner/term_rules.h"
 #include "analyzer/analysis/analysis.h"
 
 /* A number without a unit is bytes: nobody means a device of fewer than these. */
 #define LEAST_VRAM (1u << 20)
 
 /* The settings have the numbers from SETTING on, in their own order. */
-enum { OPTION_TRAIN = 256, OPTION_INFER, OPTION_GPU, OPTION_VRAM, OPTION_PARAMS, OPTION_WHAT_IF,
-       OPTION_AGAINST, OPTION_OVERHEAD, OPTION_FROM, OPTION_WAS, OPTION_RUN, OPTION_PYTHON,
-       OPTION_BUILD, OPTION_BUDGET, OPTION_LIST, SETTING = 512 };
+enum {
+	OPTION_TRAIN = 256,
+	OPTION_INFER,
+	OPTION_GPU,
+	OPTION_VRAM,
+	OPTION_PARAMS,
+	OPTION_WHAT_IF,
+	OPTION_AGAINST,
+	OPTION_OVERHEAD,
+	OPTION_FROM,
+	OPTION_WAS,
+	OPTION_RUN,
+	OPTION_PYTHON,
+	OPTION_BUILD,
+	OPTION_BUDGET,
+	OPTION_TERMS,
+	OPTION_LIST,
+	SETTING = 512
+};
 
 #define HELP_NUMBER(help, limits) help
 #define HELP_BYTES(help, limits)  help
@@ -54,6 +71,7 @@ static const struct vt_option options[] = {
 	  "without MODEL: run what FUNCTION(batch, seq) returns, a model and its inputs" },
 	{ OPTION_BUDGET, "budget", "SIZE",
 	  "with --train or --from: the cheapest changes with which it fits SIZE (24GiB or 24GB)" },
+	{ OPTION_TERMS, "terms", "FILE", "take formulas from this file" },
 	{ OPTION_LIST, "list", NULL, "list presets and cards" },
 	{ 'j', "json", NULL, "print JSON" },
 	VT_SETTINGS(SETTING_OPTION){ 0 },
@@ -81,6 +99,7 @@ struct arguments {
 	const char *from;    /* NULL: no recorded run */
 	const char *python;  /* NULL: python3 */
 	const char *build;   /* NULL: no script */
+	const char *terms;   /* NULL: the built-in formulas */
 	uint64_t budget;     /* bytes, 0: none */
 	struct vt_scaling_size was;
 	int has_gpu, is_json, is_list, is_run;
@@ -231,6 +250,9 @@ static int take(struct arguments *arguments, int id, struct vt_diag *diag)
 		return take_build(arguments, optarg, diag);
 	case OPTION_BUDGET:
 		return parse_memory(&arguments->budget, "budget", optarg, diag);
+	case OPTION_TERMS:
+		arguments->terms = optarg;
+		return 0;
 	case OPTION_LIST:
 		arguments->is_list = 1;
 		return 0;
@@ -539,11 +561,42 @@ static const char *check_run(const struct arguments *arguments)
 	return NULL;
 }
 
+/* Does what was asked for: the exit code, or that of `diag` where it is filled. */
+static int answer(const struct arguments *arguments, const char *name, struct vt_diag *diag)
+{
+	if (arguments->is_run)
+		run_model(arguments, name, diag);
+	else if (arguments->from && arguments->budget)
+		return fit_recording(arguments, diag);
+	else if (arguments->from)
+		scale(arguments, diag);
+	else if (name && vt_sheet_is(name))
+		vt_sheet_print(name, arguments->what_if, arguments->is_json, stdout, diag);
+	else
+		return estimate(arguments, name, diag);
+	return VT_EXIT_OK;
+}
+
+/* ... with the formulas of a user's file. */
+static int answer_by(struct arguments *arguments, const char *name, struct vt_diag *diag)
+{
+	struct vt_term_rules terms;
+	int exit_code = VT_EXIT_OK;
+
+	if (!vt_term_rules_load(&terms, arguments->terms, diag)) {
+		arguments->settings.terms = &terms;
+		exit_code = answer(arguments, name, diag);
+	}
+	vt_term_rules_release(&terms);
+	return exit_code;
+}
+
 int vt_cmd_estimate(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
 	struct vt_diag diag = { 0 };
-	int id, wanted, exit_code = VT_EXIT_OK;
+	const char *name;
+	int id, wanted, exit_code;
 
 	vt_plan_settings_init(&arguments.settings);
 	while ((id = vt_options_next(&spec, argc, argv)) > 0)
@@ -571,16 +624,12 @@ int vt_cmd_estimate(int argc, char **argv)
 				  (wanted && vt_sheet_is(argv[optind]))))
 		return vt_options_wrong(&spec, "--against needs a MODEL, and neither --what-if nor "
 					       "a sheet");
-	if (arguments.is_run)
-		run_model(&arguments, wanted ? argv[optind] : NULL, &diag);
-	else if (arguments.from && arguments.budget)
-		exit_code = fit_recording(&arguments, &diag);
-	else if (arguments.from)
-		scale(&arguments, &diag);
-	else if (wanted && vt_sheet_is(argv[optind]))
-		vt_sheet_print(argv[optind], arguments.what_if, arguments.is_json, stdout, &diag);
-	else
-		exit_code = estimate(&arguments, argv[optind], &diag);
+	if (arguments.terms &&
+	    (arguments.from || arguments.build || (wanted && vt_sheet_is(argv[optind]))))
+		return vt_options_wrong(&spec, "--terms needs a MODEL or --params, and no sheet");
+	name = wanted ? argv[optind] : NULL;
+	exit_code = arguments.terms ? answer_by(&arguments, name, &diag)
+				    : answer(&arguments, name, &diag);
 	if (!diag.exit_code)
 		return exit_code;
 	return diag.exit_code == VT_EXIT_USAGE ? vt_options_wrong(&spec, "%s", diag.text) :

@@ -6,6 +6,7 @@
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/printable.h"
+#include "analyzer/planner/source.h"
 #include "analyzer/planner/term_check.h"
 #include "analyzer/planner/term_names.h"
 #include "common/ini.h"
@@ -284,6 +285,18 @@ int vt_term_rules_parse(struct vt_term_rules *rules, const char *name, const cha
 	if (!rc)
 		rc = vt_term_names_resolve(rules, diag);
 	return rc ? rc : vt_term_check_sections(rules, diag);
+}
+
+int vt_term_rules_load(struct vt_term_rules *rules, const char *path, struct vt_diag *diag)
+{
+	size_t len = 0;
+	char *text = vt_source_read(path, &len, diag);
+	int rc;
+
+	memset(rules, 0, sizeof(*rules));
+	rc = text ? vt_term_rules_parse(rules, path, text, len, diag) : -1;
+	free(text);
+	return rc;
 }
 
 const struct vt_term_rules *vt_term_rules_default(void)

@@ -36,6 +36,8 @@
  */
 int vt_term_rules_parse(struct vt_term_rules *rules, const char *name, const char *text, size_t len,
 			struct vt_diag *diag);
+/* Those of the file at `path`, which must stay. */
+int vt_term_rules_load(struct vt_term_rules *rules, const char *path, struct vt_diag *diag);
 void vt_term_rules_release(struct vt_term_rules *rules);
 
 /* The built-in ones, read when they are first asked for. */

@@ -23,6 +23,7 @@
 #include "analyzer/planner/config.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/tensor_file.h"
+#include "analyzer/planner/term_rules.h"
 #include "common/card_profile.h"
 #include "tests/lib/guarded.h"
 #include "tests/lib/planned.h"
@@ -257,6 +258,31 @@ static int read_gguf(struct input *input, const char *bytes, size_t len, struct 
 	return rc;
 }
 
+/* One built-in file, and what it has none of. */
+static void make_terms(struct input *input)
+{
+	const struct vt_embedded_file *file = vt_embedded_terms;
+
+	make_text(input,
+		  "[value deep]\nis = {deeper}+1\n[value deeper]\nnumber = 2*{batch}\n"
+		  "[term a]\ngiven = seq lora\nnot_where = {deep} >= L\nowner = x\n"
+		  "why = y\ntokens = Te\nbytes = {deep}*h\nrecomputed = {deep}\n"
+		  "[include]\nterms = default\n");
+	while (file->name && strcmp(file->name, "mlp.ini") != 0)
+		file++;
+	make_text(input, file->text);
+}
+
+static int read_terms(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
+{
+	struct vt_term_rules rules;
+	int rc = vt_term_rules_parse(&rules, "x", bytes, len, diag);
+
+	(void)input;
+	vt_term_rules_release(&rules);
+	return rc;
+}
+
 static void make_sheet(struct input *input)
 {
 	make_text(input, "[symbols]\nP = 72e3\nb = max(2, 3)\ns = ceil(P/b)\nL = 2*(b+s)-1\n"
@@ -458,6 +484,12 @@ static const char *const rule_words[] = { "[rule x]", "[kind y]", "\n",     "=",
 static const char *const toml_words[] = { "[", "]", "[[", "]]", "=", "\"\"\"", "'''", "\n", "{",
 					  "}", ".", ",", "0x", "inf", "1979-05-27",
 					  "\\U0010ffff", NULL };
+static const char *const term_words[] = {
+	"[term a]",    "[value a]", "[include]",   "\n",           "{",      "}",     "{a}",
+	"{mlp_bytes}", "where",     "not_",        ">=",           "yes",    "*",     "-",
+	"given",       "stages",    "all !load",   "played",       "staged", "owner", "why",
+	"bytes",       "layers",    "formula = 1", "number = {a}", "is = ",  NULL,
+};
 static const char *const sheet_words[] = { "(", ")", "*", "/", "+", "-", "max(", "ceil(", "min(",
 					   ",", "1e308", "=", "[rows]",
 					   "[symbols]", "\n", "0", NULL };
@@ -473,6 +505,7 @@ static const struct parser parsers[] = {
 	{ "json", make_json, json_words, read_json },
 	{ "safetensors", make_safetensors, json_words, read_safetensors },
 	{ "gguf", make_gguf, no_words, read_gguf },
+	{ "terms", make_terms, term_words, read_terms },
 	{ "sheets", make_sheet, sheet_words, read_sheet },
 	{ "cards", make_card, card_words, read_card },
 	{ "journal", make_journal, no_words, read_journal },

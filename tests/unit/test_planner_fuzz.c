@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged configurations and sheets: each is planned, or refused in one line with exit code 2 or 3.
+ * Damaged configurations, terms and sheets: each is planned, or refused in one line with exit code
+ * 2 or 3.
  * VT_FUZZ_ROUNDS in the environment for more than the quick rounds.
  */
 #include "tests/lib/unit.h"
@@ -14,6 +15,7 @@
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/formula_parts.h"
 #include "analyzer/planner/plan_replay.h"
+#include "analyzer/planner/term_rules.h"
 #include "analyzer/planner/validation.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
@@ -282,6 +284,42 @@ static void damaged_configurations(void **state)
 	assert_true(planned > 0 && refused > 0 && played > 0);
 }
 
+/* Plans by terms of which one file was damaged. */
+static void damaged_terms(void **state)
+{
+	uint32_t seed = 11, planned = 0, refused = 0;
+	struct planned *preset = planned_make("gpt2", "");
+	size_t nr_files = 0;
+
+	(void)state;
+	while (vt_embedded_terms[nr_files].name)
+		nr_files++;
+	for (unsigned long i = 0; i < planned_rounds(QUICK_ROUNDS) / 4; i++) {
+		const char *good = vt_embedded_terms[next(&seed) % nr_files].text;
+		char *bad = damage(good, &seed);
+		char *text = vt_xasprintf("%s\n[include]\nterms = default\n", bad);
+		struct vt_plan_settings settings;
+		struct vt_term_rules rules;
+		struct vt_diag diag = { 0 };
+
+		g_text = text;
+		make_playable(&settings, &seed);
+		settings.terms = &rules;
+		if (vt_term_rules_parse(&rules, "x", text, strlen(text), &diag)) {
+			check_refusal(&diag);
+			refused++;
+		} else {
+			plan(&preset->model, &settings);
+			planned++;
+		}
+		vt_term_rules_release(&rules);
+		free(text);
+		free(bad);
+	}
+	planned_release(preset);
+	assert_true(planned > 0 && refused > 0);
+}
+
 static void damaged_sheets(void **state)
 {
 	static const char good[] = "[symbols]\nP = 72e9\nb = max(2, 3)\ns = ceil(P/b)\n[rows]\n"
@@ -308,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(damaged_configurations),
+		cmocka_unit_test(damaged_terms),
 		cmocka_unit_test(damaged_sheets),
 	};
 

@@ -192,6 +192,37 @@ static void what_layers_keep_is_of_one_or_of_all(void **state)
 	assert_formulas(text, "mode=infer", "x", "");
 }
 
+/* The stages of the only term of that formula. */
+static unsigned stages_of_formula(const char *text, const char *settings, const char *formula)
+{
+	struct own_plan *own = plan_by(text, settings);
+	unsigned stages = 0;
+
+	for (size_t i = 0; i < own->plan.terms.len; i++)
+		if (!strcmp(own->plan.terms.items[i].formula, formula))
+			stages |= own->plan.terms.items[i].stages;
+	release(own);
+	return stages;
+}
+
+/* Of some layers the last ones go backward first, and are not recomputed. */
+static void a_recomputed_layer_is_there_in_both_directions(void **state)
+{
+	static const char text[] = "[term a]\nowner = x\nwhy = y\nlayers = L\nbytes = 3*h\n";
+	static const char one[] = "min(L,1)*T*(3*h)";
+	const unsigned ends = VT_IN(FIRST_LAYER) | VT_IN(BACKWARD_BOTTOM);
+
+	(void)state;
+	assert_int_equal(stages_of_formula(text, "mode=train", one), ends);
+	assert_int_equal(stages_of_formula(text, "mode=train", "L*T*(3*h)"), VT_IN_WHOLE);
+	assert_int_equal(stages_of_formula(text, "mode=train checkpointing=full", one),
+			 ends | VT_IN(BACKWARD_TOP));
+	assert_int_equal(stages_of_formula(text,
+					   "mode=train checkpointing=full checkpointed-layers=4",
+					   one),
+			 ends);
+}
+
 /* Before the built-in ones a user's section decides, behind them it fills gaps. */
 static void a_users_sections_stand_where_the_file_says(void **state)
 {
@@ -370,6 +401,7 @@ int main(void)
 		cmocka_unit_test(names_stand_for_texts_and_numbers),
 		cmocka_unit_test(stages_are_words),
 		cmocka_unit_test(what_layers_keep_is_of_one_or_of_all),
+		cmocka_unit_test(a_recomputed_layer_is_there_in_both_directions),
 		cmocka_unit_test(a_users_sections_stand_where_the_file_says),
 		cmocka_unit_test(the_built_in_ones_are_right),
 		cmocka_unit_test(every_built_in_value_is_used),
