@@ -312,25 +312,43 @@ static int is_section(const struct vt_ini_entry *entry, const char *name)
 	       !memcmp(entry->section, name, entry->section_len);
 }
 
-/* Finds the section, takes the only one where none was named; its name is then in `card`. */
-static int choose_section(struct vt_card_profile *card, const char *text, const char *name,
-			  struct vt_card_error *error)
+/* Distances to all names take longer than all else here, and most names are right. */
+static void refuse_name(const char *text, const char *name, struct vt_card_error *error)
 {
 	struct vt_ini_entry entry;
 	struct vt_nearest nearest;
 	const char *last = NULL;
 	char names[128];
 	struct vt_ini ini;
+	int rc;
+
+	vt_nearest_init(&nearest, name);
+	vt_ini_init(&ini, text, strlen(text));
+	while ((rc = vt_ini_next(&ini, &entry))) {
+		if (rc < 0 || !entry.section_len || entry.section == last)
+			continue;
+		last = entry.section;
+		vt_nearest_offer(&nearest, entry.section, entry.section_len);
+	}
+	snprintf(error->text, sizeof(error->text), "unknown card; nearest: %s",
+		 vt_nearest_text(&nearest, names, sizeof(names)));
+}
+
+/* Finds the section, takes the only one where none was named; its name is then in `card`. */
+static int choose_section(struct vt_card_profile *card, const char *text, const char *name,
+			  struct vt_card_error *error)
+{
+	struct vt_ini_entry entry;
+	const char *last = NULL;
+	struct vt_ini ini;
 	int nr = 0, rc;
 
-	vt_nearest_init(&nearest, name ? name : "");
 	vt_ini_init(&ini, text, strlen(text));
 	while ((rc = vt_ini_next(&ini, &entry))) {
 		if (rc < 0 || !entry.section_len || entry.section == last)
 			continue;
 		last = entry.section;
 		nr++;
-		vt_nearest_offer(&nearest, entry.section, entry.section_len);
 		if (!name || is_section(&entry, name))
 			snprintf(card->name, sizeof(card->name), "%.*s", (int)entry.section_len,
 				 entry.section);
@@ -338,8 +356,7 @@ static int choose_section(struct vt_card_profile *card, const char *text, const 
 	if (card->name[0] && (name || nr == 1))
 		return 0;
 	if (name)
-		snprintf(error->text, sizeof(error->text), "unknown card; nearest: %s",
-			 vt_nearest_text(&nearest, names, sizeof(names)));
+		refuse_name(text, name, error);
 	else
 		snprintf(error->text, sizeof(error->text), "needs one section, [NAME], and has %d",
 			 nr);
