@@ -3,7 +3,7 @@
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-NR_BATCHES = 4
+NR_BATCHES = 12  # three steps of the script that steps at every fourth
 
 
 class Images(Dataset):
