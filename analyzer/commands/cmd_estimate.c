@@ -14,7 +14,7 @@
 #include "analyzer/planner/measured.h"
 #include "analyzer/planner/overhead.h"
 #include "analyzer/planner/planner.h"
-#include "analyzer/planner/recorded_fitting_print.h"
+#include "analyzer/planner/checkpoint_search_print.h"
 #include "analyzer/planner/sheet.h"
 #include "analyzer/planner/source.h"
 #include "analyzer/planner/term_rules.h"
@@ -355,18 +355,18 @@ static void scale(const struct arguments *arguments, struct vt_diag *diag)
 /* The exit code; that of `diag` where it is filled. */
 static int fit_recording(const struct arguments *arguments, struct vt_diag *diag)
 {
-	struct vt_recorded_fitting fitting = { 0 };
+	struct vt_checkpoint_search fitting = { 0 };
 	struct vt_analysis analysis;
 	int rc = vt_analysis_open(&analysis, arguments->from, NULL, diag), is_found;
 
 	if (!rc)
-		rc = vt_recorded_fitting_search(&fitting, &analysis, arguments->budget, diag);
+		rc = vt_checkpoint_search_search(&fitting, &analysis, arguments->budget, diag);
 	if (!rc && arguments->is_json)
-		vt_recorded_fitting_print_json(&fitting, stdout);
+		vt_checkpoint_search_print_json(&fitting, stdout);
 	else if (!rc)
-		vt_recorded_fitting_print_text(&fitting, stdout);
+		vt_checkpoint_search_print_text(&fitting, stdout);
 	is_found = fitting.result == VT_COVER_FOUND;
-	vt_recorded_fitting_release(&fitting);
+	vt_checkpoint_search_release(&fitting);
 	vt_analysis_close(&analysis);
 	return is_found ? VT_EXIT_OK : VT_EXIT_DIFFERENCE;
 }
@@ -375,7 +375,7 @@ static int fit_recording(const struct arguments *arguments, struct vt_diag *diag
 static int estimate(const struct arguments *arguments, const char *name, struct vt_diag *diag)
 {
 	struct vt_architecture model = { 0 };
-	struct vt_fitting budget = { 0 };
+	struct vt_budget_search budget = { 0 };
 	struct vt_sweep sweep;
 	struct vt_planner_request request = {
 		.model = &model,
@@ -402,7 +402,7 @@ static int estimate(const struct arguments *arguments, const char *name, struct 
 		print(arguments, &request, diag);
 	vt_architecture_release(&model);
 	is_missed = arguments->budget && !budget.sets.len;
-	vt_fitting_release(&budget);
+	vt_budget_search_release(&budget);
 	return diag->exit_code ? diag->exit_code : is_missed ? VT_EXIT_DIFFERENCE : VT_EXIT_OK;
 }
 
@@ -488,23 +488,23 @@ static void take_cheapest(struct vt_plan *plan, struct vt_plan_settings *setting
 			  const struct vt_diag *without, struct vt_diag *diag)
 {
 	struct vt_plan changed = { .model = plan->model, .settings = settings, .gpu = plan->gpu };
-	struct vt_fitting budget = { 0 };
+	struct vt_budget_search budget = { 0 };
 
 	if (without->exit_code) {
 		*diag = *without;
 		return;
 	}
-	vt_fitting_search(&budget, plan);
+	vt_budget_search_search(&budget, plan);
 	if (!budget.sets.len)
 		vt_diag_set(diag, VT_EXIT_DIFFERENCE,
 			    "no combination of changes fits the budget; without --run the one with "
 			    "the lowest peak is shown");
-	else if (!vt_fitting_apply(settings, &budget.sets.items[0])) {
+	else if (!vt_budget_search_apply(settings, &budget.sets.items[0])) {
 		vt_plan_release(plan);
 		*plan = changed;
 		vt_estimate_make(plan, diag);
 	}
-	vt_fitting_release(&budget);
+	vt_budget_search_release(&budget);
 }
 
 static void run_model(const struct arguments *arguments, const char *name, struct vt_diag *diag)

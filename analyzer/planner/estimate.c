@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "analyzer/planner/compared.h"
+#include "analyzer/planner/validated.h"
 #include "analyzer/planner/validation.h"
-#include "analyzer/planner/sizes.h"
+#include "analyzer/planner/formula_symbols.h"
 #include "analyzer/planner/term_check.h"
 #include "analyzer/planner/terms.h"
 
@@ -67,11 +67,11 @@ int vt_estimate_make(struct vt_plan *plan, struct vt_diag *diag)
 	if (vt_validate_model(plan->settings, plan->model, diag))
 		return -1;
 	plan->stages = stages_of(plan);
-	vt_sizes_define(plan);
+	vt_formula_symbols_define(plan);
 	if (plan->settings->terms &&
 	    vt_term_check_symbols(plan->settings->terms, &plan->symbols, diag))
 		return -1;
-	plan->doubt = vt_compared_doubt(plan);
+	plan->doubt = vt_validated_doubt(plan);
 	vt_terms_add(plan);
 	vt_plan_add_up(plan);
 	widen_to_scan(plan);

@@ -55,7 +55,7 @@ double vt_model_run_need(const struct vt_model_run *run, const struct vt_gpu *gp
 	return run->used + context_of(run, gpu);
 }
 
-enum vt_fit vt_model_run_judge(const struct vt_model_run *run, const struct vt_gpu *gpu)
+enum vt_card_fit vt_model_run_judge(const struct vt_model_run *run, const struct vt_gpu *gpu)
 {
 	double usable = (double)gpu->usable_bytes, need = vt_model_run_need(run, gpu);
 

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "analyzer/planner/fit.h"
+#include "analyzer/planner/card_fit.h"
 #include "analyzer/planner/run_comparison.h"
 
 struct vt_model_run {
@@ -43,7 +43,7 @@ double vt_model_run_need(const struct vt_model_run *run, const struct vt_gpu *gp
  * NO: tensors and context are more than the card has, or it was tried.  TIGHT: more than 90 % of
  * it, or cached segments have to go back.
  */
-enum vt_fit vt_model_run_judge(const struct vt_model_run *run, const struct vt_gpu *gpu);
+enum vt_card_fit vt_model_run_judge(const struct vt_model_run *run, const struct vt_gpu *gpu);
 
 /* One owner of a stage; `planned` by formulas, -1 where there are none. */
 struct vt_model_run_row {

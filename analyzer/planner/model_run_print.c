@@ -146,7 +146,7 @@ static void add_gpu(struct vt_table *table, const struct vt_model_run *run,
 	snprintf(b[1], sizeof(b[1]), "%+.2f", (usable - vt_model_run_need(run, gpu)) / VT_GIB);
 	vt_table_add(table,
 		     (const char *[]){ gpu->name, gib(b[0], usable), b[1],
-				       vt_fit_text(vt_model_run_judge(run, gpu)),
+				       vt_card_fit_text(vt_model_run_judge(run, gpu)),
 				       run->is_out_of_memory < 0 ? "" : "tried with its memory" });
 }
 
@@ -235,7 +235,8 @@ static json_t *gpu_of(const struct vt_model_run *run, const struct vt_gpu *gpu)
 	json_object_set_new(
 		object, "headroom_bytes",
 		json_integer((json_int_t)llround(usable - vt_model_run_need(run, gpu))));
-	json_object_set_new(object, "fit", vt_json_text(vt_fit_text(vt_model_run_judge(run, gpu))));
+	json_object_set_new(object, "fit",
+			    vt_json_text(vt_card_fit_text(vt_model_run_judge(run, gpu))));
 	json_object_set_new(object, "tried", json_boolean(run->is_out_of_memory >= 0));
 	return object;
 }

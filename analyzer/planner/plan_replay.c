@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/planner/plan_player.h"
-#include "analyzer/planner/sizes.h"
+#include "analyzer/planner/formula_symbols.h"
 #include "analyzer/planner/term_facts.h"
 
 /* Steps of training and micro-batches of each: the second of either is like those behind it. */
@@ -27,7 +27,7 @@ static uint64_t layer_of(const struct vt_player *p, const struct vt_load_tensor 
 
 static int is_trained(const struct vt_player *p, const struct vt_load_tensor *tensor)
 {
-	return tensor->tensor && vt_sizes_is_trained(p->plan, tensor->tensor);
+	return tensor->tensor && vt_formula_symbols_is_trained(p->plan, tensor->tensor);
 }
 
 static int is_of_head(const struct vt_player *p, const struct vt_plan_tensor *tensor)
@@ -138,7 +138,7 @@ static void load(struct vt_player *p)
 	struct vt_load load = { 0 };
 	unsigned owner = vt_player_owner(p, "weights");
 
-	vt_sizes_to_load(p->plan, &load);
+	vt_formula_symbols_to_load(p->plan, &load);
 	vt_load_play(&load, &p->pools, &p->tensors);
 	p->ends[owner] += (double)(load.allocated_bytes - load.requested_bytes);
 	vt_player_enter(p, VT_PLANNED_LOAD);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "analyzer/analysis/analysis.h"
-#include "analyzer/planner/fitting.h"
+#include "analyzer/planner/budget_search.h"
 #include "analyzer/planner/sweep.h"
 
 struct vt_planner_request {
@@ -18,7 +18,7 @@ struct vt_planner_request {
 	const struct vt_gpu *gpu;               /* NULL: all that are known */
 	const struct vt_sweep *sweep;           /* NULL: one plan */
 	struct vt_analysis *against;            /* a recorded run beside the plan; NULL: none */
-	struct vt_fitting *budget;               /* filled, and shown: what fits gpu; NULL: none */
+	struct vt_budget_search *budget;        /* filled, and shown: what fits gpu; NULL: none */
 };
 
 /* Makes and prints.  0, or -1 with `diag` filled. */

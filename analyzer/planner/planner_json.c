@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "analyzer/planner/fitting_print.h"
+#include "analyzer/planner/budget_search_print.h"
 #include "analyzer/planner/run_comparison_print.h"
 #include "analyzer/planner/estimate.h"
-#include "analyzer/planner/fit.h"
+#include "analyzer/planner/card_fit.h"
 #include "analyzer/planner/owners.h"
 #include "analyzer/planner/plan_replay.h"
 #include "analyzer/planner/planner.h"
-#include "analyzer/planner/sizes.h"
+#include "analyzer/planner/formula_symbols.h"
 #include "analyzer/output/json.h"
 
 #define FORMAT 1
@@ -121,9 +121,9 @@ static json_t *gpu_of(const struct vt_plan *plan, const struct vt_gpu *gpu)
 	vt_json_set(object, "usable_bytes", gpu->usable_bytes);
 	vt_json_set(object, "vendor_bytes", gpu->vendor_bytes);
 	vt_json_set_if(object, "capability", gpu->capability, gpu->capability / 10.0);
-	vt_json_set(object, "headroom_bytes", vt_json_rounded(vt_fit_headroom(plan, gpu)));
-	vt_json_set(object, "fit", vt_fit_text(vt_fit_judge(plan, gpu)));
-	vt_json_set(object, "falls_back_to", vt_fit_fallback(plan, gpu));
+	vt_json_set(object, "headroom_bytes", vt_json_rounded(vt_card_fit_headroom(plan, gpu)));
+	vt_json_set(object, "fit", vt_card_fit_text(vt_card_fit_judge(plan, gpu)));
+	vt_json_set(object, "falls_back_to", vt_card_fit_fallback(plan, gpu));
 	return object;
 }
 
@@ -145,7 +145,7 @@ static json_t *load_of(const struct vt_plan *plan)
 	json_t *object = json_object();
 
 	if (!plan->model->is_nominal && !vt_plan_setting(plan, VT_SET_QUANTISE))
-		vt_sizes_load(plan, &load);
+		vt_formula_symbols_load(plan, &load);
 	vt_json_set(object, "allocated_bytes", load.allocated_bytes);
 	vt_json_set(object, "reserved_bytes", load.reserved_bytes);
 	return object;
@@ -187,7 +187,7 @@ static json_t *change_of(const struct vt_change *change)
 
 	vt_json_set(object, "peak_bytes", vt_json_rounded(change->peak));
 	vt_json_set(object, "saves_bytes", vt_json_rounded(change->saves));
-	vt_json_set(object, "fit", vt_fit_text(change->fit));
+	vt_json_set(object, "fit", vt_card_fit_text(change->fit));
 	vt_json_set(object, "is_enough", json_boolean(change->is_enough));
 	if (change->nr_steps == 1) {
 		set_step(object, &change->steps[0]);
@@ -217,10 +217,10 @@ static void set_ladder(json_t *object, const struct vt_plan *plan)
 	struct vt_ladder ladder = { 0 };
 
 	if (plan->gpu)
-		vt_fit_ladder(plan, plan->gpu, &ladder);
+		vt_card_fit_ladder(plan, plan->gpu, &ladder);
 	vt_json_set(object, "ladder", changes_of(&ladder.singles));
 	vt_json_set(object, "pairs", changes_of(&ladder.pairs));
-	vt_fit_ladder_release(&ladder);
+	vt_card_fit_ladder_release(&ladder);
 }
 
 static json_t *plan_of(const struct vt_plan *plan)
@@ -308,8 +308,8 @@ int vt_planner_json_print(const struct vt_planner_request *request, FILE *out, s
 	if (!rc && request->against) {
 		rc = json_against(request, &plan, out, diag);
 	} else if (!rc && request->budget) {
-		vt_fitting_search(request->budget, &plan);
-		vt_fitting_print_json(request->budget, &plan, out);
+		vt_budget_search_search(request->budget, &plan);
+		vt_budget_search_print_json(request->budget, &plan, out);
 	} else if (!rc) {
 		vt_json_print(plan_of(&plan), out);
 	}

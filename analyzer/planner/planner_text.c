@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/planner/fitting_print.h"
+#include "analyzer/planner/budget_search_print.h"
 #include "analyzer/planner/run_comparison_print.h"
 #include "analyzer/planner/estimate.h"
-#include "analyzer/planner/fit.h"
+#include "analyzer/planner/card_fit.h"
 #include "analyzer/planner/owners.h"
 #include "analyzer/planner/plan_replay.h"
 #include "analyzer/planner/planner.h"
-#include "analyzer/planner/sizes.h"
+#include "analyzer/planner/formula_symbols.h"
 #include "analyzer/output/table.h"
 
 static const char *gib(char *buf, double bytes)
@@ -161,16 +161,17 @@ static void describe_gpu(const struct vt_gpu *gpu, char *buf, size_t size)
 
 static void add_gpu(struct vt_table *table, const struct vt_plan *plan, const struct vt_gpu *gpu)
 {
-	const char *fallback = vt_fit_fallback(plan, gpu);
+	const char *fallback = vt_card_fit_fallback(plan, gpu);
 	char name[64], note[64] = "", b[2][VT_UNITS_MAX];
 
 	describe_gpu(gpu, name, sizeof(name));
 	if (fallback)
 		snprintf(note, sizeof(note), "capability %u.%u: falls back to %s",
 			 gpu->capability / 10, gpu->capability % 10, fallback);
-	snprintf(b[1], sizeof(b[1]), "%+.2f", vt_fit_headroom(plan, gpu) / VT_GIB);
-	vt_table_add(table, (const char *[]){ name, gib(b[0], (double)gpu->usable_bytes), b[1],
-					      vt_fit_text(vt_fit_judge(plan, gpu)), note });
+	snprintf(b[1], sizeof(b[1]), "%+.2f", vt_card_fit_headroom(plan, gpu) / VT_GIB);
+	vt_table_add(table,
+		     (const char *[]){ name, gib(b[0], (double)gpu->usable_bytes), b[1],
+				       vt_card_fit_text(vt_card_fit_judge(plan, gpu)), note });
 }
 
 /* Segments after loading: only a replay knows. */
@@ -181,7 +182,7 @@ static void print_load(const struct vt_plan *plan, FILE *out)
 
 	if (plan->model->is_nominal || vt_plan_setting(plan, VT_SET_QUANTISE))
 		return;
-	vt_sizes_load(plan, &load);
+	vt_formula_symbols_load(plan, &load);
 	if (load.reserved_bytes)
 		fprintf(out, "after loading, by replay: allocated %s GiB, reserved %s GiB\n",
 			gib(b[0], (double)load.allocated_bytes),
@@ -219,9 +220,9 @@ static void add_change(struct vt_table *table, const struct vt_change *change)
 			 vt_plan_settings_row(second->id)->name, second->value);
 		snprintf(cost + strlen(cost), sizeof(cost) - strlen(cost), "; %s", second->cost);
 	}
-	vt_table_add(table, (const char *[]){ name, gib(b[0], change->peak),
-					      gib(b[1], change->saves),
-					      vt_fit_text(change->fit), cost });
+	vt_table_add(table,
+		     (const char *[]){ name, gib(b[0], change->peak), gib(b[1], change->saves),
+				       vt_card_fit_text(change->fit), cost });
 }
 
 /* What is enough; where nothing is, what saves. */
@@ -237,10 +238,10 @@ static void print_ladder(const struct vt_plan *plan, FILE *out)
 
 	if (!plan->gpu)
 		return;
-	vt_fit_ladder(plan, plan->gpu, &ladder);
+	vt_card_fit_ladder(plan, plan->gpu, &ladder);
 	if (!ladder.has_enough)
 		columns[0].title = "NO TWO CHANGES TOGETHER WOULD FIT";
-	else if (vt_fit_judge(plan, plan->gpu) == VT_FIT_TIGHT)
+	else if (vt_card_fit_judge(plan, plan->gpu) == VT_FIT_TIGHT)
 		columns[0].title = "NOT TIGHT WITH";
 	if (ladder.pairs.len)
 		shown = &ladder.pairs;
@@ -253,7 +254,7 @@ static void print_ladder(const struct vt_plan *plan, FILE *out)
 		vt_table_print(&table, out, 0);
 	}
 	vt_table_release(&table);
-	vt_fit_ladder_release(&ladder);
+	vt_card_fit_ladder_release(&ladder);
 }
 
 static void print_peak(const struct vt_plan *plan, FILE *out)
@@ -335,10 +336,10 @@ int vt_planner_text_print(const struct vt_planner_request *request, FILE *out, s
 	if (!rc && request->against) {
 		rc = text_against(request, &plan, out, diag);
 	} else if (!rc && request->budget) {
-		vt_fitting_search(request->budget, &plan);
+		vt_budget_search_search(request->budget, &plan);
 		print_head(&plan, out);
 		print_peak(&plan, out);
-		vt_fitting_print_text(request->budget, &plan, out);
+		vt_budget_search_print_text(request->budget, &plan, out);
 	} else if (!rc) {
 		print_head(&plan, out);
 		print_peak(&plan, out);

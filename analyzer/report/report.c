@@ -195,7 +195,7 @@ static void finish_or_play(void *context, size_t number)
 		return;
 	vt_findings_init(&report->findings, &analysis->attribution, &analysis->traces,
 			 &report->describe, report->options->device);
-	report->pinned = vt_pinned_find(&analysis->model);
+	report->pinned = vt_pinned_host_find(&analysis->model);
 	add_coverage(report);
 }
 

@@ -18,7 +18,7 @@
 #include "analyzer/report/hotspots.h"
 #include "analyzer/report/oom.h"
 #include "analyzer/report/peak_context.h"
-#include "analyzer/report/pinned.h"
+#include "analyzer/report/pinned_host.h"
 #include "analyzer/report/report_stages.h"
 #include "analyzer/report/report_iterations.h"
 
@@ -58,7 +58,7 @@ struct vt_report {
 	uint32_t nr_devices;
 	struct vt_report_stages stages;
 	struct vt_report_iterations iterations;
-	struct vt_pinned pinned;
+	struct vt_pinned_host pinned;
 	struct vt_findings findings;
 	struct vt_oom out_of_memory; /* .oom is NULL where there was none */
 	double coverage[VT_NR_PROVENANCES]; /* shares of all owned bytes; all 0 where there are none

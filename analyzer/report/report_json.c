@@ -15,7 +15,7 @@
 #include "analyzer/report/keeper_table.h"
 #include "analyzer/analysis/limits.h"
 #include "analyzer/report/report_warn.h"
-#include "analyzer/report/warnings_report.h"
+#include "analyzer/report/reached_thresholds.h"
 #include "analyzer/base/util.h"
 #include "analyzer/report/zero_reads.h"
 
@@ -209,10 +209,10 @@ json_t *vt_report_json(const struct vt_report *report)
 	vt_report_stages_json_add(report, object);
 	vt_json_set(object, "findings", vt_findings_print_json(&report->findings));
 	vt_json_set(object, "out_of_memory", vt_oom_json(&report->out_of_memory));
-	vt_json_set(object, "pinned_host", vt_pinned_json(&report->pinned));
+	vt_json_set(object, "pinned_host", vt_pinned_host_json(&report->pinned));
 	vt_json_set(object, "coverage", coverage(report));
 	vt_json_set(object, "warn", vt_report_warn_json(report));
-	vt_json_set(object, "warnings", vt_warnings_report_json(report->analysis->db));
+	vt_json_set(object, "warnings", vt_reached_thresholds_json(report->analysis->db));
 	vt_json_set(object, "zero_reads", vt_zero_reads_json(report));
 	vt_json_set(object, "notes", vt_limits_json(report->analysis));
 	return object;

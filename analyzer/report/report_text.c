@@ -19,7 +19,7 @@
 #include "analyzer/report/report_sections.h"
 #include "analyzer/report/report_stages_text.h"
 #include "analyzer/report/report_warn.h"
-#include "analyzer/report/warnings_report.h"
+#include "analyzer/report/reached_thresholds.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
@@ -436,11 +436,11 @@ void vt_report_text_print(const struct vt_report *report, const char *path, FILE
 		print_device(report, &report->devices[i], out);
 	if (!report->nr_devices)
 		fprintf(out, "no device memory was allocated\n\n");
-	vt_pinned_print(&report->pinned, out);
+	vt_pinned_host_print(&report->pinned, out);
 	vt_report_warn_print(report, out);
 	if (report->options->warn_share > 0)
 		fputc('\n', out);
-	vt_warnings_report_print(report->analysis->db, out);
+	vt_reached_thresholds_print(report->analysis->db, out);
 	print_findings(report, out);
 	print_coverage(report, out);
 	print_losses(report, out);

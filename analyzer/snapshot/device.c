@@ -29,7 +29,7 @@ int vt_snapshot_device_init(struct vt_snapshot_device *d, int id, struct vt_devi
 void vt_snapshot_device_release(struct vt_snapshot_device *d)
 {
 	vt_start_release(&d->start);
-	vt_sizes_release(&d->sizes);
+	vt_block_sizes_release(&d->sizes);
 	vt_map_release(&d->live);
 	vt_map_release(&d->private);
 	vt_vector_release(&d->pieces);
@@ -123,7 +123,7 @@ static int add_segment(struct vt_snapshot_device *d, uint64_t address, uint64_t 
 	struct vt_event_record record = vt_writer_record(
 		d->shared->writer, VT_OP_ALLOC, VT_KIND_SEGMENT, d->id, VT_WRITER_cuMemAlloc_v2);
 
-	vt_sizes_add_segment(&d->sizes, address, size_bytes);
+	vt_block_sizes_add_segment(&d->sizes, address, size_bytes);
 	d->reserved_bytes += size_bytes;
 	if (pool)
 		vt_map_put(&d->private, key(address), pool);
@@ -144,7 +144,7 @@ static int remove_segment(struct vt_snapshot_device *d, const struct vt_snapshot
 	if (pool && end_pool(d, *pool, diag))
 		return -1;
 	vt_map_remove(&d->private, key(entry->address));
-	vt_sizes_remove_segment(&d->sizes, entry->address);
+	vt_block_sizes_remove_segment(&d->sizes, entry->address);
 	d->reserved_bytes -= entry->size_bytes < d->reserved_bytes ? entry->size_bytes :
 								      d->reserved_bytes;
 	if (put_place(d, &record, &place, diag))
@@ -267,7 +267,7 @@ static int add_block(struct vt_snapshot_device *d, const struct made_block *bloc
 	if (live)
 		d->allocated_bytes -= *live;
 	vt_map_put(&d->live, key(block->address), block->size_bytes);
-	vt_sizes_add(&d->sizes, block->address, block->size_bytes);
+	vt_block_sizes_add(&d->sizes, block->address, block->size_bytes);
 	d->allocated_bytes += block->size_bytes;
 	if (put_place(d, &record, &block->place, diag))
 		return -1;
@@ -294,7 +294,7 @@ static int take_free(struct vt_snapshot_device *d, const struct vt_snapshot_entr
 	const struct place place = place_of(entry);
 
 	if (entry->action == VT_SNAPSHOT_FREE_COMPLETED || !d->start.has_completed)
-		vt_sizes_remove(&d->sizes, entry->address);
+		vt_block_sizes_remove(&d->sizes, entry->address);
 	if (!live)
 		return 0;
 	d->allocated_bytes -= *live;
@@ -332,13 +332,16 @@ int vt_snapshot_device_take(struct vt_snapshot_device *d, const struct vt_snapsh
 
 	switch (entry->action) {
 	case VT_SNAPSHOT_ALLOC:
-		return add_block(d, &(struct made_block){
-			.address = entry->address,
-			.size_bytes = vt_sizes_find(&d->sizes, entry->address, entry->size_bytes),
-			.requested_bytes = entry->requested_bytes,
-			.stream = entry->stream,
-			.place = place_of(entry),
-		}, diag);
+		return add_block(d,
+				 &(struct made_block){
+					 .address = entry->address,
+					 .size_bytes = vt_block_sizes_find(
+						 &d->sizes, entry->address, entry->size_bytes),
+					 .requested_bytes = entry->requested_bytes,
+					 .stream = entry->stream,
+					 .place = place_of(entry),
+				 },
+				 diag);
 	case VT_SNAPSHOT_FREE_REQUESTED:
 	case VT_SNAPSHOT_FREE_COMPLETED:
 		return take_free(d, entry, diag);
@@ -405,7 +408,7 @@ int vt_snapshot_device_begin(struct vt_snapshot_device *d, struct vt_diag *diag)
 			block.size_bytes = vt_settings_round(d->shared->settings,
 							     b->requested_bytes);
 		if (b->is_pending)
-			vt_sizes_add(&d->sizes, block.address, block.size_bytes);
+			vt_block_sizes_add(&d->sizes, block.address, block.size_bytes);
 		else if (add_block(d, &block, diag))
 			return -1;
 	}

@@ -8,7 +8,7 @@
  */
 
 #include "analyzer/snapshot/labels.h"
-#include "analyzer/snapshot/sizes.h"
+#include "analyzer/snapshot/block_sizes.h"
 #include "analyzer/snapshot/stacks.h"
 #include "analyzer/snapshot/start.h"
 #include "analyzer/snapshot/writer.h"
@@ -35,7 +35,7 @@ struct vt_snapshot_device {
 	struct vt_device_shared *shared; /* borrowed */
 	int id;
 	struct vt_start start;
-	struct vt_sizes sizes;
+	struct vt_block_sizes sizes;
 	struct vt_map live; /* address -> size of the block */
 	struct vt_map private; /* address of a segment -> its private pool */
 	VT_VECTOR(struct vt_device_piece) pieces; /* by address */

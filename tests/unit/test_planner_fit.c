@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "analyzer/planner/fit.h"
+#include "analyzer/planner/card_fit.h"
 #include "tests/lib/planned.h"
 
 static double upper_end(const struct vt_plan *plan)
@@ -42,14 +42,14 @@ static void a_lower_upper_end_is_enough(void **state)
 
 	(void)state;
 	assert_true(vt_plan_peak(&after->plan) == vt_plan_peak(&before->plan));
-	assert_int_equal(vt_fit_judge(&before->plan, &gpu), VT_FIT_TIGHT);
-	assert_int_equal(vt_fit_judge(&after->plan, &gpu), VT_FIT_YES);
-	vt_fit_ladder(&before->plan, &gpu, &ladder);
+	assert_int_equal(vt_card_fit_judge(&before->plan, &gpu), VT_FIT_TIGHT);
+	assert_int_equal(vt_card_fit_judge(&after->plan, &gpu), VT_FIT_YES);
+	vt_card_fit_ladder(&before->plan, &gpu, &ladder);
 	change = find(&ladder.singles, VT_SET_LOSS, "checkpointed");
 	assert_non_null(change);
 	assert_true(change->is_enough && change->saves == 0);
 	assert_true(ladder.has_enough);
-	vt_fit_ladder_release(&ladder);
+	vt_card_fit_ladder_release(&ladder);
 	planned_release(before);
 	planned_release(after);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyzer/base/units.h"
-#include "analyzer/planner/sizes.h"
+#include "analyzer/planner/formula_symbols.h"
 #include "tests/lib/planned.h"
 
 #define MEASURED_131K                                                                              \
@@ -46,7 +46,7 @@ static void a_forward_of_131072_tokens_is_reproduced(void **state)
 	assert_gib(layer, "25.87");
 	assert_gib(layer + planned_row(p, "(2*e+4+4)*T*V") * 2 / 12, "62.97");
 
-	vt_sizes_load(&p->plan, &load);
+	vt_formula_symbols_load(&p->plan, &load);
 	assert_gib((double)load.allocated_bytes, "8.72");
 	assert_gib((double)load.reserved_bytes, "18.2");
 	planned_release(p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/warnings_report.h"
+#include "analyzer/report/reached_thresholds.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const char query[] =
 	"SELECT time_ns, event, device, threshold, is_reached, bytes, threshold_bytes, what"
 	" FROM warning ORDER BY time_ns, id";
 
-void vt_warnings_report_print(struct vt_db *db, FILE *out)
+void vt_reached_thresholds_print(struct vt_db *db, FILE *out)
 {
 	int64_t nr = vt_db_count(db, "warning"), left = MOST_ROWS;
 	int64_t start_ns = vt_db_run_get_int(db, "start_time_ns", 0);
@@ -39,9 +39,9 @@ void vt_warnings_report_print(struct vt_db *db, FILE *out)
 	fputc('\n', out);
 }
 
-json_t *vt_warnings_report_json(struct vt_db *db)
+json_t *vt_reached_thresholds_json(struct vt_db *db)
 {
-	static const char *const keys[] = { "time_ns",    "event", "device",         "threshold",
+	static const char *const keys[] = { "time_ns",    "event", "device",          "threshold",
 					    "is_reached", "bytes", "threshold_bytes", "what" };
 	int64_t start_ns = vt_db_run_get_int(db, "start_time_ns", 0);
 	struct vt_stmt *stmt = vt_db_prepare(db, query);

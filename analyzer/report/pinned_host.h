@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_PINNED_H
-#define VT_ANALYZER_PINNED_H
+#ifndef VT_ANALYZER_PINNED_HOST_H
+#define VT_ANALYZER_PINNED_HOST_H
 
 /* Page-locked host memory, which is no memory of a device: its most at once, and its rounding. */
 
@@ -10,7 +10,7 @@
 
 #include "analyzer/model/model.h"
 
-struct vt_pinned {
+struct vt_pinned_host {
 	uint64_t peak_bytes;    /* 0: there was none */
 	uint64_t rounded_bytes; /* of those in blocks whose size is a power of two */
 	uint32_t nr_blocks;     /* at the peak */
@@ -18,11 +18,11 @@ struct vt_pinned {
 	int is_torch;           /* some are of PyTorch's allocator, which rounds so */
 };
 
-struct vt_pinned vt_pinned_find(const struct vt_model *model);
+struct vt_pinned_host vt_pinned_host_find(const struct vt_model *model);
 
 /* A line, nothing below 1 MiB. */
-void vt_pinned_print(const struct vt_pinned *pinned, FILE *out);
+void vt_pinned_host_print(const struct vt_pinned_host *pinned, FILE *out);
 /* null where there was none. */
-json_t *vt_pinned_json(const struct vt_pinned *pinned);
+json_t *vt_pinned_host_json(const struct vt_pinned_host *pinned);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/recorded_fitting.h"
+#include "analyzer/planner/checkpoint_search.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct edge {
 };
 
 struct walk {
-	struct vt_recorded_fitting *fitting;
+	struct vt_checkpoint_search *fitting;
 	const struct vt_kept_layers *kept;
 	uint32_t *items;          /* by layer of a span: which of all */
 	int64_t *last_freed;      /* ... when the last that it kept went, its input aside */
@@ -84,8 +84,8 @@ static void find_last_freed(struct walk *walk)
 
 	for (size_t k = 0; k < kept->blocks.len; k++) {
 		struct vt_kept_block block = kept->blocks.items[k];
-		int64_t freed = walk->fitting->analysis->model.allocations[block.allocation]
-					.freed_event;
+		int64_t freed =
+			walk->fitting->analysis->model.allocations[block.allocation].freed_event;
 
 		if (freed > walk->last_freed[block.layer] &&
 		    block.allocation != kept->layers.items[block.layer].input)
@@ -163,9 +163,9 @@ static void collect_levels(struct walk *walk)
 		walk->fitting->was_bytes = fmax(walk->fitting->was_bytes, level);
 		for (; next < nr && edges[next].event <= vt_moment_event(timeline->model, moment);
 		     next++) {
-			open = edges[next].what == LAYER_BEGINS ? edges[next].layer :
-			       edges[next].layer == open	? VT_NO_INDEX :
-								  open;
+			open = edges[next].what == LAYER_BEGINS ? edges[next].layer
+			       : edges[next].layer == open      ? VT_NO_INDEX
+								: open;
 			take_edge(walk, &edges[next], before, level);
 		}
 		if (open != VT_NO_INDEX)
@@ -178,13 +178,12 @@ static void collect_levels(struct walk *walk)
 
 /* --- layers ----------------------------------------------------------------------------------- */
 
-static uint32_t item_of(struct vt_recorded_fitting *fitting, const char *path)
+static uint32_t item_of(struct vt_checkpoint_search *fitting, const char *path)
 {
 	for (uint32_t i = 0; i < fitting->layers.len; i++)
 		if (!strcmp(fitting->layers.items[i].path, path))
 			return i;
-	vt_vector_push(&fitting->layers,
-		       ((struct vt_recorded_layer){ .path = vt_xstrdup(path) }));
+	vt_vector_push(&fitting->layers, ((struct vt_recorded_layer){ .path = vt_xstrdup(path) }));
 	return (uint32_t)fitting->layers.len - 1;
 }
 
@@ -201,7 +200,7 @@ static void name_layers(struct walk *walk)
 	}
 }
 
-static void count_flops(struct vt_recorded_fitting *fitting, const struct vt_kept_layers *kept,
+static void count_flops(struct vt_checkpoint_search *fitting, const struct vt_kept_layers *kept,
 			const struct vt_finding_context *context)
 {
 	struct vt_product_flops products = { 0 };
@@ -222,7 +221,7 @@ static void count_flops(struct vt_recorded_fitting *fitting, const struct vt_kep
 /* --- the search ------------------------------------------------------------------------------- */
 
 /* Of sets without one of the chosen layers the one that takes least, which is too much. */
-static void find_nearest(struct vt_recorded_fitting *fitting, const struct vt_cover *cover,
+static void find_nearest(struct vt_checkpoint_search *fitting, const struct vt_cover *cover,
 			 double limit)
 {
 	uint8_t *tried = vt_xcalloc(cover->nr_items + 1, 1);
@@ -249,7 +248,7 @@ static void find_nearest(struct vt_recorded_fitting *fitting, const struct vt_co
 
 static void choose(struct walk *walk, double limit)
 {
-	struct vt_recorded_fitting *fitting = walk->fitting;
+	struct vt_checkpoint_search *fitting = walk->fitting;
 	size_t nr = fitting->layers.len;
 	double *costs = vt_xcalloc(nr + 1, sizeof(*costs));
 	uint8_t *all = vt_xcalloc(nr + 1, 1);
@@ -259,8 +258,8 @@ static void choose(struct walk *walk, double limit)
 	for (size_t i = 0; i < nr; i++)
 		has_flops &= fitting->layers.items[i].flops > 0;
 	for (size_t i = 0; i < nr; i++) {
-		costs[i] = has_flops ? fitting->layers.items[i].flops :
-				       (double)fitting->layers.items[i].kept_bytes;
+		costs[i] = has_flops ? fitting->layers.items[i].flops
+				     : (double)fitting->layers.items[i].kept_bytes;
 		all[i] = 1;
 	}
 	for (size_t n = 0; n < walk->needs.len; n++)
@@ -276,7 +275,7 @@ static void choose(struct walk *walk, double limit)
 	free(all);
 }
 
-static void search(struct vt_recorded_fitting *fitting, const struct vt_finding_context *context)
+static void search(struct vt_checkpoint_search *fitting, const struct vt_finding_context *context)
 {
 	struct vt_kept_layers kept = { 0 };
 	struct walk walk = { .fitting = fitting, .kept = &kept };
@@ -312,8 +311,8 @@ static int refuse(const struct vt_analysis *analysis, const char *why, struct vt
 	return -1;
 }
 
-int vt_recorded_fitting_search(struct vt_recorded_fitting *fitting, struct vt_analysis *analysis,
-			       uint64_t budget_bytes, struct vt_diag *diag)
+int vt_checkpoint_search_search(struct vt_checkpoint_search *fitting, struct vt_analysis *analysis,
+				uint64_t budget_bytes, struct vt_diag *diag)
 {
 	struct vt_finding_context context = { .attribution = &analysis->attribution };
 	int is_checkpointed;
@@ -330,8 +329,7 @@ int vt_recorded_fitting_search(struct vt_recorded_fitting *fitting, struct vt_an
 		return refuse(analysis, "its context alone takes the budget", diag);
 	context.device = fitting->device->id;
 	vt_finding_context_init(
-		&context,
-		vt_model_peak(&analysis->model, context.device)->max_allocated_event);
+		&context, vt_model_peak(&analysis->model, context.device)->max_allocated_event);
 	is_checkpointed = vt_kept_layers_has_checkpoints(&context);
 	if (!is_checkpointed)
 		search(fitting, &context);
@@ -342,7 +340,7 @@ int vt_recorded_fitting_search(struct vt_recorded_fitting *fitting, struct vt_an
 	return 0;
 }
 
-double vt_recorded_fitting_flops(const struct vt_recorded_fitting *fitting, const uint8_t *chosen)
+double vt_checkpoint_search_flops(const struct vt_checkpoint_search *fitting, const uint8_t *chosen)
 {
 	double flops = 0;
 
@@ -351,7 +349,7 @@ double vt_recorded_fitting_flops(const struct vt_recorded_fitting *fitting, cons
 	return flops;
 }
 
-void vt_recorded_fitting_release(struct vt_recorded_fitting *fitting)
+void vt_checkpoint_search_release(struct vt_checkpoint_search *fitting)
 {
 	for (size_t i = 0; i < fitting->layers.len; i++)
 		free(fitting->layers.items[i].path);

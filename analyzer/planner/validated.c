@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/compared.h"
+#include "analyzer/planner/validated.h"
 
 #include "analyzer/planner/families.h"
 #include "analyzer/planner/term_facts.h"
@@ -42,7 +42,7 @@ static int is_asked(const struct vt_plan *plan, size_t option)
 	       (options[option].value == ANY ? value != 0 : value == options[option].value);
 }
 
-const char *vt_compared_doubt(const struct vt_plan *plan)
+const char *vt_validated_doubt(const struct vt_plan *plan)
 {
 	const char *family = plan->model->family;
 
@@ -60,8 +60,7 @@ const char *vt_compared_doubt(const struct vt_plan *plan)
 			       ? "training was not validated for this model type"
 			       : "a forward was not validated for this model type";
 	for (size_t i = 0; i < VT_ARRAY_SIZE(options); i++)
-		if (is_asked(plan, i) &&
-		    !vt_families_says(family, key_of(plan), options[i].word))
+		if (is_asked(plan, i) && !vt_families_says(family, key_of(plan), options[i].word))
 			return options[i].doubt;
 	return NULL;
 }

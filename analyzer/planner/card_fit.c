@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/fit.h"
+#include "analyzer/planner/card_fit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +12,17 @@
 static const char *const fit_texts[] = { VT_FITS(FIT_TEXT) };
 #undef FIT_TEXT
 
-const char *vt_fit_text(enum vt_fit fit)
+const char *vt_card_fit_text(enum vt_card_fit fit)
 {
 	return fit_texts[fit];
 }
 
-double vt_fit_headroom(const struct vt_plan *plan, const struct vt_gpu *gpu)
+double vt_card_fit_headroom(const struct vt_plan *plan, const struct vt_gpu *gpu)
 {
 	return (double)gpu->usable_bytes - vt_plan_peak(plan);
 }
 
-enum vt_fit vt_fit_judge(const struct vt_plan *plan, const struct vt_gpu *gpu)
+enum vt_card_fit vt_card_fit_judge(const struct vt_plan *plan, const struct vt_gpu *gpu)
 {
 	double peak = vt_plan_peak(plan), usable = (double)gpu->usable_bytes, high = 0;
 
@@ -35,13 +35,14 @@ enum vt_fit vt_fit_judge(const struct vt_plan *plan, const struct vt_gpu *gpu)
 	return high > usable || peak > VT_FIT_COMFORTABLE * usable ? VT_FIT_TIGHT : VT_FIT_YES;
 }
 
-const char *vt_fit_fallback(const struct vt_plan *plan, const struct vt_gpu *gpu)
+const char *vt_card_fit_fallback(const struct vt_plan *plan, const struct vt_gpu *gpu)
 {
 	int64_t autocast = vt_plan_setting(plan, VT_SET_AUTOCAST);
 	int64_t dtype = vt_plan_setting(plan, VT_SET_DTYPE);
 	int is_half = vt_plan_symbol(plan, "e") == 2;
-	int is_fp16 = autocast ? autocast == 2 :
-		      dtype == VT_DTYPE_FP16 || (!dtype && !strcmp(plan->model->dtype, "float16"));
+	int is_fp16 = autocast ? autocast == 2
+			       : dtype == VT_DTYPE_FP16 ||
+					 (!dtype && !strcmp(plan->model->dtype, "float16"));
 
 	if (!gpu->capability || !is_half)
 		return NULL;
@@ -85,7 +86,7 @@ static const struct rung {
 struct ladder_search {
 	const struct vt_plan *plan;
 	const struct vt_gpu *gpu;
-	enum vt_fit before;
+	enum vt_card_fit before;
 	struct vt_load load; /* the last replay: most changes leave the weights alone */
 };
 
@@ -125,8 +126,10 @@ static int apply(struct vt_plan_settings *settings, struct vt_change_step *step,
 static int judge(struct ladder_search *search, const struct vt_plan_settings *settings,
 		 struct vt_change *change)
 {
-	struct vt_plan changed = { .model = search->plan->model, .gpu = search->plan->gpu,
-				   .settings = settings, .load = &search->load };
+	struct vt_plan changed = { .model = search->plan->model,
+				   .gpu = search->plan->gpu,
+				   .settings = settings,
+				   .load = &search->load };
 	struct vt_diag diag = { 0 };
 	int rc = vt_validate_settings(settings, &diag);
 
@@ -135,7 +138,7 @@ static int judge(struct ladder_search *search, const struct vt_plan_settings *se
 	if (!rc) {
 		change->peak = vt_plan_peak(&changed);
 		change->saves = vt_plan_peak(search->plan) - change->peak;
-		change->fit = vt_fit_judge(&changed, search->gpu);
+		change->fit = vt_card_fit_judge(&changed, search->gpu);
 		change->is_enough = change->fit < search->before;
 	}
 	vt_plan_release(&changed);
@@ -185,10 +188,12 @@ static void add_pairs(struct ladder_search *search, const struct vt_change *of_r
 	}
 }
 
-void vt_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu, struct vt_ladder *ladder)
+void vt_card_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu,
+			struct vt_ladder *ladder)
 {
-	struct ladder_search search = { .plan = plan, .gpu = gpu,
-					.before = vt_fit_judge(plan, gpu) };
+	struct ladder_search search = { .plan = plan,
+					.gpu = gpu,
+					.before = vt_card_fit_judge(plan, gpu) };
 	struct vt_change of_rung[VT_ARRAY_SIZE(rungs)] = { 0 };
 
 	if (search.before == VT_FIT_YES || search.before == VT_FIT_GUESSED)
@@ -204,7 +209,7 @@ void vt_fit_ladder(const struct vt_plan *plan, const struct vt_gpu *gpu, struct 
 	ladder->has_enough |= ladder->pairs.len > 0;
 }
 
-void vt_fit_ladder_release(struct vt_ladder *ladder)
+void vt_card_fit_ladder_release(struct vt_ladder *ladder)
 {
 	vt_vector_release(&ladder->singles);
 	vt_vector_release(&ladder->pairs);

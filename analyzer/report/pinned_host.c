@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/report/pinned.h"
+#include "analyzer/report/pinned_host.h"
 
 #include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
@@ -55,9 +55,9 @@ static int64_t find_peak(const struct vt_model *model, uint64_t *peak_bytes)
 	return event;
 }
 
-struct vt_pinned vt_pinned_find(const struct vt_model *model)
+struct vt_pinned_host vt_pinned_host_find(const struct vt_model *model)
 {
-	struct vt_pinned pinned = { 0 };
+	struct vt_pinned_host pinned = { 0 };
 
 	pinned.event = find_peak(model, &pinned.peak_bytes);
 	for (uint32_t i = 0; pinned.peak_bytes && i < model->nr_allocations; i++) {
@@ -77,7 +77,7 @@ struct vt_pinned vt_pinned_find(const struct vt_model *model)
 	return pinned;
 }
 
-void vt_pinned_print(const struct vt_pinned *pinned, FILE *out)
+void vt_pinned_host_print(const struct vt_pinned_host *pinned, FILE *out)
 {
 	char peak[VT_UNITS_MAX], rounded[VT_UNITS_MAX];
 
@@ -93,7 +93,7 @@ void vt_pinned_print(const struct vt_pinned *pinned, FILE *out)
 	fputc('\n', out);
 }
 
-json_t *vt_pinned_json(const struct vt_pinned *pinned)
+json_t *vt_pinned_host_json(const struct vt_pinned_host *pinned)
 {
 	json_t *object;
 

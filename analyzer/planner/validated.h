@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VT_ANALYZER_COMPARED_H
-#define VT_ANALYZER_COMPARED_H
+#ifndef VT_ANALYZER_VALIDATED_H
+#define VT_ANALYZER_VALIDATED_H
 
 /*
  * What was compared with runs (tests/planner/matrix): families.ini has, for each kind of model, in
@@ -13,6 +13,6 @@
  * Why this plan's figures are not sure although its kind is known: what it asks for was not
  * compared for that kind, or was wrong, or has no formula.  NULL: they are.  Static text.
  */
-const char *vt_compared_doubt(const struct vt_plan *plan);
+const char *vt_validated_doubt(const struct vt_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/fitting.h"
+#include "analyzer/planner/budget_search.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +12,17 @@
 static const struct change {
 	enum vt_setting id;
 	const char *value;
-	enum vt_fitting_price price;
+	enum vt_budget_search_price price;
 	const char *cost;
 } changes[] = {
-	{ VT_SET_KEEP_LOGITS, "no", VT_FITTING_FREE, "nothing: del outputs before backward" },
-	{ VT_SET_BUCKET_VIEW, "yes", VT_FITTING_FREE, "nothing: gradient_as_bucket_view=True" },
-	{ VT_SET_OPTIMIZER_LOOP, "fused", VT_FITTING_FREE, "nothing: fused=True" },
-	{ VT_SET_ATTENTION, "sdpa", VT_FITTING_FREE,
+	{ VT_SET_KEEP_LOGITS, "no", VT_BUDGET_SEARCH_FREE, "nothing: del outputs before backward" },
+	{ VT_SET_BUCKET_VIEW, "yes", VT_BUDGET_SEARCH_FREE,
+	  "nothing: gradient_as_bucket_view=True" },
+	{ VT_SET_OPTIMIZER_LOOP, "fused", VT_BUDGET_SEARCH_FREE, "nothing: fused=True" },
+	{ VT_SET_ATTENTION, "sdpa", VT_BUDGET_SEARCH_FREE,
 	  "nothing, unless attention weights are read" },
-	{ VT_SET_OPTIMIZER, "adamw8bit", VT_FITTING_ROUND, "rounding of the states" },
-	{ VT_SET_OFFLOAD, "optimizer", VT_FITTING_COPY,
+	{ VT_SET_OPTIMIZER, "adamw8bit", VT_BUDGET_SEARCH_ROUND, "rounding of the states" },
+	{ VT_SET_OFFLOAD, "optimizer", VT_BUDGET_SEARCH_COPY,
 	  "copies over PCIe at every step, and the step on the host" },
 };
 
@@ -31,18 +32,18 @@ static const char recomputed_cost[] = "the forward of these layers once more";
 
 struct search {
 	const struct vt_plan *plan;
-	struct vt_fitting_sets tried;
+	struct vt_budget_search_sets tried;
 	struct vt_load load; /* the last replay: no change here touches the weights */
 	double layer_flops;
 	int has_like_layers;
 };
 
-static int is_fit(enum vt_fit fit)
+static int is_fit(enum vt_card_fit fit)
 {
 	return fit == VT_FIT_YES || fit == VT_FIT_GUESSED;
 }
 
-static void add_step(struct vt_fitting_set *set, enum vt_setting id, const char *value,
+static void add_step(struct vt_budget_search_set *set, enum vt_setting id, const char *value,
 		     const char *cost)
 {
 	struct vt_change_step *step = &set->steps[set->nr_steps++];
@@ -53,7 +54,8 @@ static void add_step(struct vt_fitting_set *set, enum vt_setting id, const char 
 	snprintf(step->value, sizeof(step->value), "%s", value);
 }
 
-int vt_fitting_apply(struct vt_plan_settings *settings, const struct vt_fitting_set *set)
+int vt_budget_search_apply(struct vt_plan_settings *settings,
+			   const struct vt_budget_search_set *set)
 {
 	struct vt_diag diag = { 0 };
 
@@ -76,9 +78,9 @@ static double layer_flops(const struct vt_plan *plan)
 
 	for (size_t i = 0; i < model->nr_tensors; i++) {
 		const struct vt_plan_tensor *tensor = &model->tensors[i];
-		double share = tensor->role == VT_ROLE_EXPERT && s->experts ?
-				       (double)s->experts_per_token / (double)s->experts :
-				       1;
+		double share = tensor->role == VT_ROLE_EXPERT && s->experts
+				       ? (double)s->experts_per_token / (double)s->experts
+				       : 1;
 
 		if (tensor->part == VT_PART_TEXT && tensor->is_in_layer &&
 		    (tensor->role == VT_ROLE_LINEAR || tensor->role == VT_ROLE_EXPERT))
@@ -101,13 +103,15 @@ static double step_flops(const struct vt_plan *plan, double of_layer)
 }
 
 /* The plan with a set's changes.  0, or -1 where there is none. */
-static int judge(struct search *search, struct vt_fitting_set *set)
+static int judge(struct search *search, struct vt_budget_search_set *set)
 {
 	struct vt_plan_settings settings = *search->plan->settings;
-	struct vt_plan plan = { .model = search->plan->model, .gpu = search->plan->gpu,
-				.settings = &settings, .load = &search->load };
+	struct vt_plan plan = { .model = search->plan->model,
+				.gpu = search->plan->gpu,
+				.settings = &settings,
+				.load = &search->load };
 	struct vt_diag diag = { 0 };
-	int rc = vt_fitting_apply(&settings, set);
+	int rc = vt_budget_search_apply(&settings, set);
 
 	if (!rc)
 		rc = vt_validate_settings(&settings, &diag);
@@ -118,7 +122,7 @@ static int judge(struct search *search, struct vt_fitting_set *set)
 		set->high = 0;
 		for (int stage = 0; stage < VT_NR_PLAN_STAGES; stage++)
 			set->high = plan.high[stage] > set->high ? plan.high[stage] : set->high;
-		set->fit = vt_fit_judge(&plan, plan.gpu);
+		set->fit = vt_card_fit_judge(&plan, plan.gpu);
 		vt_vector_push(&search->tried, *set);
 	}
 	vt_plan_release(&plan);
@@ -126,8 +130,8 @@ static int judge(struct search *search, struct vt_fitting_set *set)
 }
 
 /* A set with so many layers recomputed: the first ones, which go backward last. */
-static int judge_recomputed(struct search *search, const struct vt_fitting_set *set,
-			    uint64_t layers, struct vt_fitting_set *with)
+static int judge_recomputed(struct search *search, const struct vt_budget_search_set *set,
+			    uint64_t layers, struct vt_budget_search_set *with)
 {
 	char number[24];
 
@@ -136,8 +140,8 @@ static int judge_recomputed(struct search *search, const struct vt_fitting_set *
 	with->flops = search->layer_flops * (double)layers;
 	if (!layers)
 		return judge(search, with);
-	if (with->price < VT_FITTING_RECOMPUTE)
-		with->price = VT_FITTING_RECOMPUTE;
+	if (with->price < VT_BUDGET_SEARCH_RECOMPUTE)
+		with->price = VT_BUDGET_SEARCH_RECOMPUTE;
 	add_step(with, VT_SET_CHECKPOINTING, "full", recomputed_cost);
 	if (layers < search->plan->model->stacks[VT_PART_TEXT].layers) {
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)layers);
@@ -150,10 +154,11 @@ static int judge_recomputed(struct search *search, const struct vt_fitting_set *
  * The bytes of each stage are linear in the number of layers, so that the numbers which fit are
  * next to each other: the fewest of them.
  */
-static void find_fewest(struct search *search, const struct vt_fitting_set *set, uint64_t most)
+static void find_fewest(struct search *search, const struct vt_budget_search_set *set,
+			uint64_t most)
 {
 	uint64_t low = 0, high = most; /* does not fit; does */
-	struct vt_fitting_set tried;
+	struct vt_budget_search_set tried;
 
 	if (judge_recomputed(search, set, low, &tried) || is_fit(tried.fit) || !most)
 		return;
@@ -172,7 +177,7 @@ static void find_fewest(struct search *search, const struct vt_fitting_set *set,
 }
 
 /* The set of those changes; 0, or -1 where one of them is none. */
-static int make_set(const struct vt_plan *plan, unsigned mask, struct vt_fitting_set *set)
+static int make_set(const struct vt_plan *plan, unsigned mask, struct vt_budget_search_set *set)
 {
 	struct vt_diag diag = { 0 };
 
@@ -198,7 +203,7 @@ static int make_set(const struct vt_plan *plan, unsigned mask, struct vt_fitting
 
 static int compare_sets(const void *a, const void *b)
 {
-	const struct vt_fitting_set *x = a, *y = b;
+	const struct vt_budget_search_set *x = a, *y = b;
 
 	if (x->price != y->price)
 		return x->price < y->price ? -1 : 1;
@@ -210,14 +215,15 @@ static int compare_sets(const void *a, const void *b)
 }
 
 /* Whether `other`, which is before it and fits, costs no more in anything. */
-static int is_dominated(const struct vt_fitting_set *set, const struct vt_fitting_set *other)
+static int is_dominated(const struct vt_budget_search_set *set,
+			const struct vt_budget_search_set *other)
 {
-	return (other->price == set->price || other->price <= VT_FITTING_RECOMPUTE) &&
+	return (other->price == set->price || other->price <= VT_BUDGET_SEARCH_RECOMPUTE) &&
 	       other->flops <= set->flops && other->nr_changes <= set->nr_changes;
 }
 
 /* One setting once, the cheapest first; a number of layers where it could be one. */
-static void consider(struct vt_fitting *budget, const struct vt_change_step *step,
+static void consider(struct vt_budget_search *budget, const struct vt_change_step *step,
 		     int has_like_layers)
 {
 	const struct vt_change_step number = { VT_SET_CHECKPOINTED, "N", recomputed_cost };
@@ -230,7 +236,7 @@ static void consider(struct vt_fitting *budget, const struct vt_change_step *ste
 		budget->considered[budget->nr_considered++] = number;
 }
 
-static void consider_all(struct vt_fitting *budget, const struct search *search)
+static void consider_all(struct vt_budget_search *budget, const struct search *search)
 {
 	for (size_t i = 0; i < search->tried.len; i++)
 		for (unsigned j = 0; j < search->tried.items[i].nr_steps; j++)
@@ -239,10 +245,10 @@ static void consider_all(struct vt_fitting *budget, const struct search *search)
 					 search->has_like_layers);
 }
 
-static void choose(struct vt_fitting *budget, const struct vt_fitting_sets *tried)
+static void choose(struct vt_budget_search *budget, const struct vt_budget_search_sets *tried)
 {
 	for (size_t i = 0; i < tried->len; i++) {
-		const struct vt_fitting_set *set = &tried->items[i];
+		const struct vt_budget_search_set *set = &tried->items[i];
 		int is_wanted = is_fit(set->fit);
 
 		if (!i || set->peak < budget->least.peak)
@@ -258,15 +264,16 @@ static void choose(struct vt_fitting *budget, const struct vt_fitting_sets *trie
 	}
 }
 
-void vt_fitting_search(struct vt_fitting *budget, const struct vt_plan *plan)
+void vt_budget_search_search(struct vt_budget_search *budget, const struct vt_plan *plan)
 {
-	struct search search = { .plan = plan, .layer_flops = layer_flops(plan),
+	struct search search = { .plan = plan,
+				 .layer_flops = layer_flops(plan),
 				 .has_like_layers = vt_validate_has_like_layers(plan->model) };
 	int is_recomputed = vt_plan_setting(plan, VT_SET_CHECKPOINTING) != VT_CHECKPOINTING_NONE;
 	uint64_t layers = is_recomputed ? 0 : plan->model->stacks[VT_PART_TEXT].layers;
 
 	for (unsigned mask = 0; mask < 1u << NR_CHANGES; mask++) {
-		struct vt_fitting_set set;
+		struct vt_budget_search_set set;
 
 		if (!make_set(plan, mask, &set))
 			find_fewest(&search, &set, layers);
@@ -278,7 +285,7 @@ void vt_fitting_search(struct vt_fitting *budget, const struct vt_plan *plan)
 	vt_vector_release(&search.tried);
 }
 
-void vt_fitting_release(struct vt_fitting *budget)
+void vt_budget_search_release(struct vt_budget_search *budget)
 {
 	vt_vector_release(&budget->sets);
 }

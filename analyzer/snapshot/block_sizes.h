@@ -18,22 +18,24 @@ struct vt_sized_segment {
 	struct vt_ranges blocks; /* not free; each a range, even where they touch */
 };
 
-struct vt_sizes {
-	const struct vt_settings *settings; /* borrowed */
+struct vt_block_sizes {
+	const struct vt_settings *settings;          /* borrowed */
 	VT_VECTOR(struct vt_sized_segment) segments; /* by address; none that is expandable */
 };
 
-void vt_sizes_release(struct vt_sizes *sizes);
+void vt_block_sizes_release(struct vt_block_sizes *sizes);
 
-void vt_sizes_add_segment(struct vt_sizes *sizes, uint64_t address, uint64_t size_bytes);
-void vt_sizes_remove_segment(struct vt_sizes *sizes, uint64_t address);
+void vt_block_sizes_add_segment(struct vt_block_sizes *sizes, uint64_t address,
+				uint64_t size_bytes);
+void vt_block_sizes_remove_segment(struct vt_block_sizes *sizes, uint64_t address);
 
 /*
- * The size of the block that a request becomes that is put there.  vt_sizes_add: it is there, until
- * vt_sizes_remove.
+ * The size of the block that a request becomes that is put there.  vt_block_sizes_add: it is there,
+ * until vt_block_sizes_remove.
  */
-uint64_t vt_sizes_find(const struct vt_sizes *sizes, uint64_t address, uint64_t requested_bytes);
-void vt_sizes_add(struct vt_sizes *sizes, uint64_t address, uint64_t size_bytes);
-void vt_sizes_remove(struct vt_sizes *sizes, uint64_t address);
+uint64_t vt_block_sizes_find(const struct vt_block_sizes *sizes, uint64_t address,
+			     uint64_t requested_bytes);
+void vt_block_sizes_add(struct vt_block_sizes *sizes, uint64_t address, uint64_t size_bytes);
+void vt_block_sizes_remove(struct vt_block_sizes *sizes, uint64_t address);
 
 #endif

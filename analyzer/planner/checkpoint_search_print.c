@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/recorded_fitting_print.h"
+#include "analyzer/planner/checkpoint_search_print.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ static const char assumed[] =
 	"same operations in the same order; a checkpointed layer keeps its input and allocates "
 	"again in backward what its forward allocated";
 
-static size_t count(const struct vt_recorded_fitting *fitting, const uint8_t *chosen)
+static size_t count(const struct vt_checkpoint_search *fitting, const uint8_t *chosen)
 {
 	size_t nr = 0;
 
@@ -21,10 +21,10 @@ static size_t count(const struct vt_recorded_fitting *fitting, const uint8_t *ch
 	return nr;
 }
 
-static void print_set(const struct vt_recorded_fitting *fitting, const uint8_t *chosen,
+static void print_set(const struct vt_checkpoint_search *fitting, const uint8_t *chosen,
 		      double bytes, FILE *out)
 {
-	double flops = vt_recorded_fitting_flops(fitting, chosen);
+	double flops = vt_checkpoint_search_flops(fitting, chosen);
 	char b[VT_UNITS_MAX];
 
 	fprintf(out, "  %zu of %zu layers, allocated peak %s", count(fitting, chosen),
@@ -36,11 +36,10 @@ static void print_set(const struct vt_recorded_fitting *fitting, const uint8_t *
 	for (size_t i = 0; i < fitting->layers.len; i++)
 		if (chosen[i])
 			fprintf(out, "    %s  keeps %s\n", fitting->layers.items[i].path,
-				vt_units_bytes(b, sizeof(b),
-					       fitting->layers.items[i].kept_bytes));
+				vt_units_bytes(b, sizeof(b), fitting->layers.items[i].kept_bytes));
 }
 
-static void print_answer(const struct vt_recorded_fitting *fitting, FILE *out)
+static void print_answer(const struct vt_checkpoint_search *fitting, FILE *out)
 {
 	char b[VT_UNITS_MAX];
 
@@ -50,8 +49,7 @@ static void print_answer(const struct vt_recorded_fitting *fitting, FILE *out)
 			vt_units_bytes(b, sizeof(b), (uint64_t)fitting->least_bytes));
 	} else if (fitting->result == VT_COVER_GIVEN_UP) {
 		fputs("too many combinations to try them all; with all layers the peak is ", out);
-		fprintf(out, "%s\n",
-			vt_units_bytes(b, sizeof(b), (uint64_t)fitting->least_bytes));
+		fprintf(out, "%s\n", vt_units_bytes(b, sizeof(b), (uint64_t)fitting->least_bytes));
 	} else if (!count(fitting, fitting->chosen)) {
 		fputs("fits as recorded\n", out);
 	} else {
@@ -62,7 +60,7 @@ static void print_answer(const struct vt_recorded_fitting *fitting, FILE *out)
 	}
 }
 
-void vt_recorded_fitting_print_text(const struct vt_recorded_fitting *fitting, FILE *out)
+void vt_checkpoint_search_print_text(const struct vt_checkpoint_search *fitting, FILE *out)
 {
 	char b[3][VT_UNITS_MAX];
 
@@ -82,7 +80,7 @@ void vt_recorded_fitting_print_text(const struct vt_recorded_fitting *fitting, F
 	print_answer(fitting, out);
 }
 
-static json_t *set_of(const struct vt_recorded_fitting *fitting, const uint8_t *chosen,
+static json_t *set_of(const struct vt_checkpoint_search *fitting, const uint8_t *chosen,
 		      double bytes)
 {
 	json_t *object = json_object(), *layers = json_array();
@@ -92,12 +90,12 @@ static json_t *set_of(const struct vt_recorded_fitting *fitting, const uint8_t *
 			json_array_append_new(layers, json_string(fitting->layers.items[i].path));
 	vt_json_set(object, "layers", layers);
 	vt_json_set(object, "recomputed_flops",
-		    vt_json_rounded(vt_recorded_fitting_flops(fitting, chosen)));
+		    vt_json_rounded(vt_checkpoint_search_flops(fitting, chosen)));
 	vt_json_set(object, "allocated_bytes", vt_json_rounded(bytes));
 	return object;
 }
 
-static json_t *layers_of(const struct vt_recorded_fitting *fitting)
+static json_t *layers_of(const struct vt_checkpoint_search *fitting)
 {
 	json_t *layers = json_array();
 
@@ -111,7 +109,7 @@ static json_t *layers_of(const struct vt_recorded_fitting *fitting)
 	return layers;
 }
 
-void vt_recorded_fitting_print_json(const struct vt_recorded_fitting *fitting, FILE *out)
+void vt_checkpoint_search_print_json(const struct vt_checkpoint_search *fitting, FILE *out)
 {
 	json_t *object = json_object();
 	int is_found = fitting->result == VT_COVER_FOUND;
@@ -128,9 +126,9 @@ void vt_recorded_fitting_print_json(const struct vt_recorded_fitting *fitting, F
 	vt_json_set(object, "checkpointed",
 		    is_found ? set_of(fitting, fitting->chosen, fitting->bytes) : json_null());
 	vt_json_set(object, "next_cheaper",
-		    is_found && fitting->nearest ?
-			    set_of(fitting, fitting->nearest, fitting->nearest_bytes) :
-			    json_null());
+		    is_found && fitting->nearest
+			    ? set_of(fitting, fitting->nearest, fitting->nearest_bytes)
+			    : json_null());
 	vt_json_set(object, "least_allocated_bytes", vt_json_rounded(fitting->least_bytes));
 	vt_json_print(object, out);
 }

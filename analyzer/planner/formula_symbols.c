@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/sizes.h"
+#include "analyzer/planner/formula_symbols.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,8 +23,8 @@ static double setting(const struct vt_plan *plan, enum vt_setting id)
 static double dtype_bytes(int64_t dtype)
 {
 	static const double bytes[] = {
-		[VT_DTYPE_AUTO] = 0, [VT_DTYPE_FP32] = 4,   [VT_DTYPE_BF16] = 2,
-		[VT_DTYPE_FP16] = 2, [VT_DTYPE_FP8] = 1,    [VT_DTYPE_INT8] = 1,
+		[VT_DTYPE_AUTO] = 0,   [VT_DTYPE_FP32] = 4, [VT_DTYPE_BF16] = 2,
+		[VT_DTYPE_FP16] = 2,   [VT_DTYPE_FP8] = 1,  [VT_DTYPE_INT8] = 1,
 		[VT_DTYPE_INT4] = 0.5,
 	};
 
@@ -70,8 +70,10 @@ static void define_types(struct vt_plan *plan)
 	define(plan, "e", e);
 	define(plan, "r", w);
 	define(plan, "g", grad ? dtype_bytes(grad) : w);
-	define(plan, "o", state ? dtype_bytes(state) :
-			  vt_plan_setting(plan, VT_SET_MASTER) ? 4 : w);
+	define(plan, "o",
+	       state                                  ? dtype_bytes(state)
+	       : vt_plan_setting(plan, VT_SET_MASTER) ? 4
+						      : w);
 	define(plan, "c", kv ? dtype_bytes(kv) : e);
 	define(plan, "group", setting(plan, VT_SET_KV_GROUP));
 	define(plan, "bits", quantised_bits(vt_plan_setting(plan, VT_SET_QUANTISE)));
@@ -122,10 +124,8 @@ static void define_stack(struct vt_plan *plan)
 	define(plan, "chosen", (double)s->experts_per_token);
 	define(plan, "ie", (double)s->expert_ffn);
 	define(plan, "is", (double)s->shared_ffn);
-	define(plan, "Lmoe",
-	       s->experts ? (double)(s->mlp_layers - s->dense_layers) * share : 0);
-	define(plan, "Ldense",
-	       (double)(s->experts ? s->dense_layers : s->mlp_layers) * share);
+	define(plan, "Lmoe", s->experts ? (double)(s->mlp_layers - s->dense_layers) * share : 0);
+	define(plan, "Ldense", (double)(s->experts ? s->dense_layers : s->mlp_layers) * share);
 	define(plan, "state", (double)s->state_bytes * share);
 	define(plan, "inner", (double)s->inner);
 	define(plan, "states", (double)s->state);
@@ -186,10 +186,11 @@ static void define_tokens(struct vt_plan *plan)
 	define(plan, "f", factor);
 	define(plan, "s", chunk && chunk < s ? chunk : s);
 	/* A decoder that follows an encoder begins with one token. */
-	define(plan, "sd", plan->model->stacks[VT_PART_ENCODER].layers &&
-				   vt_plan_setting(plan, VT_SET_NEW_TOKENS) ?
-			   1 :
-			   vt_plan_symbol(plan, "s"));
+	define(plan, "sd",
+	       plan->model->stacks[VT_PART_ENCODER].layers &&
+			       vt_plan_setting(plan, VT_SET_NEW_TOKENS)
+		       ? 1
+		       : vt_plan_symbol(plan, "s"));
 	define(plan, "T", setting(plan, VT_SET_BATCH) * (chunk && chunk < s ? chunk : s));
 	define(plan, "Te",
 	       setting(plan, VT_SET_BATCH) *
@@ -215,7 +216,7 @@ static void define_ranks(struct vt_plan *plan)
 	define(plan, "accumulate", setting(plan, VT_SET_ACCUMULATE));
 }
 
-int vt_sizes_is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
+int vt_formula_symbols_is_trained(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
 {
 	int64_t freeze = vt_plan_setting(plan, VT_SET_FREEZE);
 
@@ -237,9 +238,9 @@ static double share_of(const struct vt_plan *plan, const struct vt_plan_tensor *
 
 	if (tensor->is_shuffled)
 		share *= factor * factor;
-	return tensor->is_in_layer && tensor->part == VT_PART_TEXT ?
-		       share * layers_share(plan, layers) :
-		       share;
+	return tensor->is_in_layer && tensor->part == VT_PART_TEXT
+		       ? share * layers_share(plan, layers)
+		       : share;
 }
 
 static int has_adapter(const struct vt_plan *plan, const struct vt_plan_tensor *tensor)
@@ -256,7 +257,7 @@ static int is_same_load(const struct vt_load *a, const struct vt_load *b)
 	       a->is_cast_later == b->is_cast_later && a->rope_bytes == b->rope_bytes;
 }
 
-void vt_sizes_to_load(const struct vt_plan *plan, struct vt_load *load)
+void vt_formula_symbols_to_load(const struct vt_plan *plan, struct vt_load *load)
 {
 	double w = vt_plan_symbol(plan, "w"), positions = setting(plan, VT_SET_ROPE_CACHE);
 
@@ -266,9 +267,9 @@ void vt_sizes_to_load(const struct vt_plan *plan, struct vt_load *load)
 	load->rope_bytes = (uint64_t)(positions * vt_plan_symbol(plan, "d") * w);
 }
 
-void vt_sizes_load(const struct vt_plan *plan, struct vt_load *load)
+void vt_formula_symbols_load(const struct vt_plan *plan, struct vt_load *load)
 {
-	vt_sizes_to_load(plan, load);
+	vt_formula_symbols_to_load(plan, load);
 	if (plan->load && is_same_load(plan->load, load)) {
 		*load = *plan->load;
 		return;
@@ -289,8 +290,8 @@ struct sums {
 	double experts;
 	double largest, layer, layer_mlp;
 	double stepped_rows, stepped_columns; /* of the largest parameter that is trained */
-	double outer_input, outer_output; /* outside the layers */
-	double read;                      /* bits, where a file says them */
+	double outer_input, outer_output;     /* outside the layers */
+	double read;                          /* bits, where a file says them */
 	double tails;
 	double large; /* how many have a block that is split only where much is left */
 };
@@ -341,8 +342,8 @@ static void sum_trained(struct sums *sums, const struct vt_plan_tensor *tensor, 
 	if (is_matrix && tensor->is_in_layer)
 		sums->matrices += elements;
 	if (is_matrix)
-		sums->factors += (double)(tensor->rows + tensor->columns) * (double)tensor->count *
-				 share;
+		sums->factors +=
+			(double)(tensor->rows + tensor->columns) * (double)tensor->count * share;
 	else
 		sums->vectors += elements;
 }
@@ -388,7 +389,7 @@ static void sum(const struct vt_plan *plan, struct sums *sums)
 		if (has_adapter(plan, tensor))
 			sums->adapters += (double)(tensor->rows + tensor->columns) *
 					  (double)tensor->count * share;
-		if (vt_sizes_is_trained(plan, tensor))
+		if (vt_formula_symbols_is_trained(plan, tensor))
 			sum_trained(sums, tensor, share, parameter_rows(plan, tensor));
 	}
 }
@@ -402,13 +403,12 @@ static double tails_of(const struct vt_plan *plan, const struct sums *sums)
 	    vt_plan_setting(plan, VT_SET_ZERO) == 3)
 		return 0;
 	/* A share of the parameters is not what is replayed. */
-	if (!vt_plan_setting(plan, VT_SET_LOAD) &&
-	    (vt_plan_setting(plan, VT_SET_TENSOR) > 1 ||
-	     vt_plan_setting(plan, VT_SET_PIPELINE) > 1))
+	if (!vt_plan_setting(plan, VT_SET_LOAD) && (vt_plan_setting(plan, VT_SET_TENSOR) > 1 ||
+						    vt_plan_setting(plan, VT_SET_PIPELINE) > 1))
 		return sums->tails;
-	vt_sizes_load(plan, &load);
-	return load.allocated_bytes ? (double)(load.allocated_bytes - load.requested_bytes) :
-				      sums->tails;
+	vt_formula_symbols_load(plan, &load);
+	return load.allocated_bytes ? (double)(load.allocated_bytes - load.requested_bytes)
+				    : sums->tails;
 }
 
 static void define_parameters(struct vt_plan *plan)
@@ -458,7 +458,7 @@ static double running_blocks(const struct vt_gpu *gpu)
 	return nr_sms * threads / block;
 }
 
-void vt_sizes_define(struct vt_plan *plan)
+void vt_formula_symbols_define(struct vt_plan *plan)
 {
 	const double nominal_context = 0x1p30 * 0.4;
 
@@ -468,14 +468,13 @@ void vt_sizes_define(struct vt_plan *plan)
 	define_ranks(plan);
 	define_parameters(plan);
 	define(plan, "blocks", running_blocks(plan->gpu));
-	define(plan, "cublas", plan->settings->is_given[VT_SET_CUBLAS] ?
-				       setting(plan, VT_SET_CUBLAS) :
-			       plan->gpu ? (double)plan->gpu->cublas_bytes :
-					   8519680);
+	define(plan, "cublas",
+	       plan->settings->is_given[VT_SET_CUBLAS] ? setting(plan, VT_SET_CUBLAS)
+	       : plan->gpu                             ? (double)plan->gpu->cublas_bytes
+						       : 8519680);
 	define(plan, "communication", setting(plan, VT_SET_COMMUNICATION));
-	define(plan, "context", vt_plan_setting(plan, VT_SET_CONTEXT) ?
-					setting(plan, VT_SET_CONTEXT) :
-				plan->gpu && plan->gpu->context_bytes ?
-					(double)plan->gpu->context_bytes :
-					nominal_context);
+	define(plan, "context",
+	       vt_plan_setting(plan, VT_SET_CONTEXT)   ? setting(plan, VT_SET_CONTEXT)
+	       : plan->gpu && plan->gpu->context_bytes ? (double)plan->gpu->context_bytes
+						       : nominal_context);
 }

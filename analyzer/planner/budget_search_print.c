@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyzer/planner/fitting_print.h"
+#include "analyzer/planner/budget_search_print.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define FORMAT 1
 
-static const char *options_of(const struct vt_fitting_set *set, char *buf, size_t size)
+static const char *options_of(const struct vt_budget_search_set *set, char *buf, size_t size)
 {
 	size_t len = 0;
 
@@ -23,8 +23,8 @@ static const char *options_of(const struct vt_fitting_set *set, char *buf, size_
 }
 
 /* Each reason once: a number of layers has that of checkpointing. */
-static const char *costs_of(const struct vt_fitting *budget, const struct vt_fitting_set *set,
-			    char *buf, size_t size)
+static const char *costs_of(const struct vt_budget_search *budget,
+			    const struct vt_budget_search_set *set, char *buf, size_t size)
 {
 	size_t len = 0;
 
@@ -42,15 +42,15 @@ static const char *costs_of(const struct vt_fitting *budget, const struct vt_fit
 	return buf;
 }
 
-static void add_set(struct vt_table *table, const struct vt_fitting *budget,
-		    const struct vt_fitting_set *set)
+static void add_set(struct vt_table *table, const struct vt_budget_search *budget,
+		    const struct vt_budget_search_set *set)
 {
 	char options[256], costs[320], peak[32], high[32];
 
 	snprintf(peak, sizeof(peak), "%.2f", set->peak / VT_GIB);
 	snprintf(high, sizeof(high), "%.2f", set->high / VT_GIB);
 	options_of(set, options, sizeof(options));
-	vt_table_add(table, (const char *[]){ options, peak, high, vt_fit_text(set->fit),
+	vt_table_add(table, (const char *[]){ options, peak, high, vt_card_fit_text(set->fit),
 					      costs_of(budget, set, costs, sizeof(costs)) });
 }
 
@@ -58,8 +58,8 @@ static const struct vt_column columns[] = {
 	{ "CHANGES", 0 }, { "GiB", 1 }, { "up to", 1 }, { NULL, 0 }, { "costs", 0 },
 };
 
-static void print_sets(const struct vt_fitting *budget, const struct vt_fitting_set *sets,
-		       size_t nr, FILE *out)
+static void print_sets(const struct vt_budget_search *budget,
+		       const struct vt_budget_search_set *sets, size_t nr, FILE *out)
 {
 	struct vt_table table;
 
@@ -70,7 +70,7 @@ static void print_sets(const struct vt_fitting *budget, const struct vt_fitting_
 	vt_table_release(&table);
 }
 
-static void print_considered(const struct vt_fitting *budget, FILE *out)
+static void print_considered(const struct vt_budget_search *budget, FILE *out)
 {
 	fprintf(out, "\nconsidered, alone and combined:");
 	for (unsigned i = 0; i < budget->nr_considered; i++)
@@ -80,7 +80,8 @@ static void print_considered(const struct vt_fitting *budget, FILE *out)
 	fprintf(out, "\n");
 }
 
-void vt_fitting_print_text(const struct vt_fitting *budget, const struct vt_plan *plan, FILE *out)
+void vt_budget_search_print_text(const struct vt_budget_search *budget, const struct vt_plan *plan,
+				 FILE *out)
 {
 	double usable = (double)plan->gpu->usable_bytes / VT_GIB;
 
@@ -119,13 +120,13 @@ static json_t *steps_of(const struct vt_change_step *steps, unsigned nr)
 	return array;
 }
 
-static json_t *set_of(const struct vt_fitting *budget, const struct vt_fitting_set *set)
+static json_t *set_of(const struct vt_budget_search *budget, const struct vt_budget_search_set *set)
 {
 	static const char *const prices[] = {
-		[VT_FITTING_FREE] = "nothing",
-		[VT_FITTING_RECOMPUTE] = "recomputation",
-		[VT_FITTING_ROUND] = "rounding",
-		[VT_FITTING_COPY] = "copies",
+		[VT_BUDGET_SEARCH_FREE] = "nothing",
+		[VT_BUDGET_SEARCH_RECOMPUTE] = "recomputation",
+		[VT_BUDGET_SEARCH_ROUND] = "rounding",
+		[VT_BUDGET_SEARCH_COPY] = "copies",
 	};
 	json_t *object = json_object();
 
@@ -137,11 +138,12 @@ static json_t *set_of(const struct vt_fitting *budget, const struct vt_fitting_s
 		    budget->step_flops ? set->flops / budget->step_flops : 0.0);
 	vt_json_set(object, "peak_bytes", vt_json_rounded(set->peak));
 	vt_json_set(object, "high_bytes", vt_json_rounded(set->high));
-	vt_json_set(object, "fit", vt_fit_text(set->fit));
+	vt_json_set(object, "fit", vt_card_fit_text(set->fit));
 	return object;
 }
 
-void vt_fitting_print_json(const struct vt_fitting *budget, const struct vt_plan *plan, FILE *out)
+void vt_budget_search_print_json(const struct vt_budget_search *budget, const struct vt_plan *plan,
+				 FILE *out)
 {
 	json_t *object = json_object(), *sets = json_array();
 
