@@ -11,7 +11,7 @@ struct search {
 	const struct vt_finding_context *context;
 	const struct vt_operator_calls *calls;
 	uint32_t *first;     /* by allocation: in `of`; the next entry ends it */
-	uint32_t *of;	     /* calls of forwards that read or wrote it */
+	uint32_t *of;        /* calls of forwards, or of backward passes, that read or wrote it */
 	struct vt_map nodes; /* sequence numbers of their autograd nodes */
 	struct vt_map places;
 	uint8_t *is_scores; /* by allocation */
@@ -24,7 +24,7 @@ static enum vt_operator_class class_of(const struct search *search, uint32_t cal
 	return vt_operator_class(name ? name : "");
 }
 
-static void index_calls(struct search *search)
+static void index_calls(struct search *search, int in_backward)
 {
 	const struct vt_operator_calls *calls = search->calls;
 	uint32_t nr = search->context->model->nr_allocations;
@@ -35,10 +35,10 @@ static void index_calls(struct search *search)
 		for (uint32_t c = 0; c < calls->nr; c++) {
 			const struct vt_operator_call *call = &calls->items[c];
 
-			for (uint32_t t = 0; t < call->nr_tensors && !call->node_class; t++) {
+			for (uint32_t t = 0; t < call->nr_tensors; t++) {
 				uint32_t i = calls->tensors[call->first_tensor + t].allocation;
 
-				if (i == VT_NO_INDEX)
+				if (i == VT_NO_INDEX || (call->node_class != 0) != in_backward)
 					continue;
 				if (is_counted)
 					search->of[search->first[i]++] = c;
@@ -53,6 +53,12 @@ static void index_calls(struct search *search)
 	for (uint32_t i = nr + 1; i > 0; i--)
 		search->first[i] = search->first[i - 1];
 	search->first[0] = 0;
+}
+
+static void release_calls(struct search *search)
+{
+	free(search->first);
+	free(search->of);
 }
 
 /* The same numbers in as many, half or twice the bits. */
@@ -181,23 +187,40 @@ static void find_chains(struct search *search)
 	}
 }
 
-/* The gradients of what was found, of which the places are those of other steps. */
+/* Whether a node of what was found made it, in the same numbers. */
+static int is_by_node(const struct search *search, const struct vt_allocation *a)
+{
+	uint64_t asked = vt_allocation_asked_bytes(a);
+
+	for (int shift = -1; shift < 2 && a->common->made->node_class; shift++) {
+		uint64_t bytes = shift < 0 ? asked / 2 : asked << shift;
+
+		if (vt_map_find(&search->nodes, (struct vt_key){ a->node_sequence, bytes, 0 }))
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * The gradients of what was found, of which the places are those of other steps, and what the
+ * backward pass makes of them by element: operators in place have nodes of their own.
+ */
 static void find_gradients(struct search *search)
 {
-	const struct vt_model *model = search->context->model;
+	const struct vt_allocation *all = search->context->model->allocations;
 
-	for (uint32_t i = 0; i < model->nr_allocations; i++) {
-		const struct vt_allocation *a = &model->allocations[i];
+	index_calls(search, 1);
+	for (uint32_t i = 0; i < search->context->model->nr_allocations; i++) {
+		struct chain chain = { .items = { i }, .nr = 1 };
 
-		for (int shift = -1; shift < 2 && a->common->made->node_class; shift++) {
-			uint64_t asked = vt_allocation_asked_bytes(a);
-			uint64_t bytes = shift < 0 ? asked / 2 : asked << shift;
-
-			if (vt_map_find(&search->nodes, (struct vt_key){ a->node_sequence,
-									 bytes, 0 }))
-				vt_map_put(&search->places, place_of(a), 1);
-		}
+		if (!is_by_node(search, &all[i]))
+			continue;
+		follow(search, &chain);
+		for (unsigned k = 0; k < chain.nr; k++)
+			if (all[chain.items[k]].common->made->node_class)
+				vt_map_put(&search->places, place_of(&all[chain.items[k]]), 1);
 	}
+	release_calls(search);
 }
 
 static int is_scores(const struct search *search, uint32_t i)
@@ -222,13 +245,12 @@ uint8_t *vt_attention_scores_find(const struct vt_finding_context *context)
 	struct search search = { .context = context, .calls = &model->calls };
 
 	search.is_scores = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
-	index_calls(&search);
+	index_calls(&search, 0);
 	find_chains(&search);
+	release_calls(&search);
 	find_gradients(&search);
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		search.is_scores[i] = (uint8_t)is_scores(&search, i);
-	free(search.first);
-	free(search.of);
 	vt_map_release(&search.nodes);
 	vt_map_release(&search.places);
 	return search.is_scores;

@@ -95,6 +95,15 @@ def test_results_of_a_micro_batch_that_are_alive_in_the_next_are_found(tmp_path)
 
 
 @pytest.mark.full
+def test_gradients_of_scores_that_were_scaled_in_place_are_counted(tmp_path):
+    for how in ("in-place", "fixed"):
+        (tmp_path / how).mkdir()
+    fault, fixed = (mended("attention-scores", how, tmp_path / how) for how in ("in-place", "fixed"))
+    assert finding(fault, "attention-scores")["lowers_allocated_bytes"] == pytest.approx(
+        fault.own_peak["allocated"] - fixed.own_peak["allocated"], rel=0.05)
+
+
+@pytest.mark.full
 def test_layers_of_a_sequential_model_are_layers(tmp_path):
     """Their modules have numbers for names, and nothing before them."""
     found = finding(mended("activations-kept", "nested", tmp_path), "activations-kept")
