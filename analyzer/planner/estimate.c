@@ -43,10 +43,16 @@ static void widen_to_scan(struct vt_plan *plan)
 	struct vt_plan other = { .model = plan->model, .gpu = plan->gpu, .settings = &settings,
 				 .load = plan->load };
 	char more[32];
-	struct vt_term_spec spec = { "activations/mixer", VT_IN_TRAINING | VT_IN_INFERENCE,
-		VT_PLAYED_PASSED_OVER, "0", more,
+	struct vt_term_spec spec = {
+		"activations/mixer",
+		VT_IN_TRAINING | VT_IN_INFERENCE,
+		VT_PLAYED_PASSED_OVER,
+		"0",
+		more,
 		"what --scan sequential takes more, where kernels of state-space layers are not "
-		"installed" };
+		"installed",
+		NULL
+	};
 	struct vt_diag diag = { 0 };
 
 	if (plan->settings->is_given[VT_SET_SCAN] ||

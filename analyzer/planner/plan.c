@@ -121,7 +121,8 @@ static void widen(const struct vt_plan *plan, struct vt_term *term)
 
 void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const char *formula)
 {
-	struct vt_term term = { .owner = spec->owner,
+	struct vt_term term = { .name = spec->name,
+				.owner = spec->owner,
 				.stages = spec->stages & plan->stages,
 				.played = spec->played,
 				.why = spec->why,

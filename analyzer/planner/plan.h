@@ -65,6 +65,7 @@ enum vt_played_kind {
 struct vt_load;
 
 struct vt_term {
+	const char *name;   /* of its section, as --terms replaces it */
 	const char *owner;  /* as in the report: "activations/mlp" */
 	char *formula;
 	char *numbers;      /* the formula with numbers in, NULL unless the plan is explained */
@@ -127,6 +128,7 @@ struct vt_term_spec {
 	enum vt_played_kind played;
 	const char *low, *high; /* NULL: as expected */
 	const char *why;
+	const char *name; /* as of vt_term; NULL: none */
 };
 
 /* An error of the plan, unless it has one; `error` is static. */

@@ -93,6 +93,7 @@ static json_t *term_of(const struct vt_term *term)
 	json_t *object = json_object(), *stages = json_array();
 
 	vt_json_set(object, "owner", term->owner);
+	vt_json_set(object, "name", term->name);
 	set_range(object, term->bytes, term->low, term->high);
 	vt_json_set(object, "formula", term->formula);
 	vt_json_set(object, "numbers", term->numbers);

@@ -219,7 +219,7 @@ static void add(struct maker *m, const struct vt_term_spec *spec, char *formula)
  * What layers keep for backward, in bytes per token and layer; without layers once.  Where it is
  * recomputed, one layer's worth at a time.
  */
-static void add_kept(struct maker *m, const struct vt_term_case *one)
+static void add_kept(struct maker *m, const char *name, const struct vt_term_case *one)
 {
 	const char *owner = plain(m, &one->texts[VT_TERM_OWNER]);
 	const char *why = plain(m, &one->texts[VT_TERM_WHY]);
@@ -236,10 +236,12 @@ static void add_kept(struct maker *m, const struct vt_term_case *one)
 		is_again ? VT_PLAYED_RECOMPUTED : VT_PLAYED_PASSED_OVER,
 		NULL,
 		NULL,
-		why
+		why,
+		name
 	};
 	const struct vt_term_spec whole = {
-		owner, VT_IN_WHOLE, is_layers ? VT_PLAYED_KEPT : VT_PLAYED_STAGED, NULL, NULL, why
+		owner, VT_IN_WHOLE, is_layers ? VT_PLAYED_KEPT : VT_PLAYED_STAGED, NULL, NULL,
+		why,   name
 	};
 
 	add(m, &single, vt_xasprintf("min(%s,1)*%s*(%s)", layers, tokens, bytes));
@@ -252,13 +254,13 @@ static void add_kept(struct maker *m, const struct vt_term_case *one)
 	free(bytes);
 }
 
-static void add_computed(struct maker *m, const struct vt_term_case *one)
+static void add_computed(struct maker *m, const char *name, const struct vt_term_case *one)
 {
 	char *low = text_or(m, one, VT_TERM_AT_LEAST, NULL);
 	char *high = text_or(m, one, VT_TERM_AT_MOST, NULL);
 	const struct vt_term_spec spec = {
 		plain(m, &one->texts[VT_TERM_OWNER]), one->stages, one->played, low, high,
-		plain(m, &one->texts[VT_TERM_WHY])
+		plain(m, &one->texts[VT_TERM_WHY]),   name
 	};
 
 	add(m, &spec, expand(m, &one->texts[VT_TERM_FORMULA]));
@@ -279,9 +281,9 @@ static void add_group(struct maker *m, const struct vt_term_group *group)
 	const struct vt_term_case *failed = one ? one : &m->rules->cases.items[group->first];
 
 	if (one && one->texts[VT_TERM_FORMULA].text)
-		add_computed(m, one);
+		add_computed(m, group->name, one);
 	else if (one)
-		add_kept(m, one);
+		add_kept(m, group->name, one);
 	/* The first that fails; a condition may have, of any of them. */
 	if (!m->plan->error || m->plan->error_file || !m->rules->is_own)
 		return;

@@ -45,6 +45,7 @@ def test_a_formula_of_ones_own_takes_the_place_of_the_built_in_one(own):
     assert mlp(after) == (["Ldense*T*(9*i*e)"], layers * tokens * 9 * width * 2)
     assert mlp(before) == (["Ldense*T*(4*i*e)"], layers * tokens * 4 * width * 2)
     assert next(t["why"] for t in after["terms"] if t["formula"] == "Ldense*T*(9*i*e)") == "mine"
+    assert next(t["name"] for t in before["terms"] if t["formula"].startswith("Ldense*T*")) == "mlp"
     others = [[t for t in plan["terms"] if t["owner"] != "activations/mlp"] for plan in (before, after)]
     assert others[0] == others[1]
 

@@ -242,7 +242,7 @@ static void a_term_says_how_it_is_played(void **state)
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
 		const struct vt_term_spec spec = { "x", VT_IN_ALL, cases[i].played, NULL, NULL,
-						   "" };
+						   "", NULL };
 		struct vt_plan plan = { .stages = VT_IN_ALL };
 
 		vt_plan_add(&plan, &spec, cases[i].formula);
@@ -270,7 +270,7 @@ static void what_is_there_to_the_end_of_forward_passes(void **state)
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
 		const struct vt_term_spec spec = { "x", cases[i].stages, cases[i].played, NULL,
-						   NULL, "" };
+						   NULL, "", NULL };
 		struct vt_plan plan = { .stages = VT_IN_ALL };
 		struct vt_player player = { .plan = &plan };
 
