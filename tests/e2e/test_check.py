@@ -363,7 +363,7 @@ def test_a_run_that_did_not_end_well_says_so(ending, check, tmp_path):
 def test_a_warning_fails_nothing_and_is_said(check, rows, grown, tmp_path):
     budget = 'warn = ["total.allocated"]\n[total]\nallocated = 0\nreserved = "70 GiB"\n'
     done = check(grown, budget, "--github", code=0)
-    assert "total.allocated  WARNING" in done.stdout and "but for 1 that only warn" in done.stdout
+    assert "total.allocated  WARNING" in done.stdout and "all limits hold (1 warning)" in done.stdout
     assert "::warning file=tests/workloads/diff_training.py,line=" in done.stdout and "::error" not in done.stdout
     found = rows(grown, budget, code=0)["total.allocated"]
     assert (found["outcome"], found["failed"], found["warned"]) == ("broken", False, True)

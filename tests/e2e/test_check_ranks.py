@@ -51,7 +51,7 @@ def test_the_rank_that_breaks_a_limit_is_named(large_rank, check):
     budget = f'[owners]\n"activations/mlp" = {small}\n[total]\nallocated = "1 TiB"\n'
     text = check(large_rank, budget, code=1).stdout
     assert re.search(r"^ +owners.activations/mlp +FAILED on 1 of 2 +1 ", text, re.M), text
-    assert re.search(r"^ +total.allocated +held +1 ", text, re.M), text
+    assert re.search(r"^ +total.allocated +ok +1 ", text, re.M), text
     assert "\nFAILED owners.activations/mlp: rank 1: " in text and "train_ranks.py" in text
     assert "also on ranks" not in text and "\n1 of 2 limits failed\n" in text
     found = json.loads(check(large_rank, budget, "--json", code=1).stdout)

@@ -55,7 +55,7 @@ def test_github(job, tmp_path):
     assert job(steps, 100, GITHUB_STEP_SUMMARY=str(summary), GITHUB_SHA="a")[0] == [0, 0, 0, 0]
     assert "limits hold" in summary.read_text() and "at most" not in summary.read_text()
     assert job(steps, 130, GITHUB_STEP_SUMMARY=str(summary), GITHUB_SHA="b")[0] == [0, 0, 0, 0]
-    assert "### GPU memory: +30.00 MiB" in summary.read_text()
+    assert "### GPU memory: peak allocated +30.00 MiB" in summary.read_text()
     codes, _ = job(steps[:3], 400, GITHUB_STEP_SUMMARY=str(summary), GITHUB_SHA="c")
     assert codes == [0, 0, 1] and "1 of 1 limits failed" in summary.read_text()
     # A workflow command in the summary would annotate nothing.

@@ -176,7 +176,7 @@ def test_the_verdict_comes_first(base, shorter):
      "https://gitlab.com/a/b/-/blob/56/")))
 def test_markdown_leads_to_the_lines(base, shorter, variables, options, start):
     text = vtrace("diff", shorter.database, base.database, "--format", "markdown", *options, env=variables).stdout
-    assert text.startswith("### GPU memory: +") and "| logits | " in text
+    assert text.startswith("### GPU memory: peak allocated +") and "| logits | " in text
     assert text.index("| logits |") < text.index("<details>")
     assert f"]({start}tests/workloads/diff_training.py#L77)" in text
 
@@ -187,7 +187,7 @@ def test_a_renamed_function_moved(base, tmp_path):
     script.write_text((WORKLOADS / SCRIPT).read_text().replace("loss_of(", "whole_loss("))
     new = record_changed(tmp_path, script=script)
     done = vtrace("diff", base.database, new.database, "--fail-on", "any")
-    assert done.returncode == 0 and "no difference in memory; 1 place moved" in done.stdout, done.stdout
+    assert done.returncode == 0 and "no difference in memory; 1 call site moved" in done.stdout, done.stdout
     assert "diff_training.py loss_of -> diff_training.py whole_loss, " in done.stdout
     failed = vtrace("diff", base.database, new.database, "--fail-on", "moved")
     assert failed.returncode == 1 and "FAILED moved" in failed.stderr
