@@ -292,7 +292,7 @@ def test_run_starts_nothing_where_a_threshold_is_wrong(tmp_path, options):
 
 def test_run_of_what_records_nothing(tmp_path):
     done = vtrace("run", "--warn", "none=1B", "--", "sh", "-c", "exit 4", cwd=tmp_path)
-    assert done.returncode == 4 and done.stderr.count("\n") == 1 and "nothing recorded" in done.stderr
+    assert done.returncode == 4 and done.stderr.count("\n") == 1 and "nothing was recorded" in done.stderr
 
 
 SHORT = "alloc 1500\nfree 1500\n"  # in pages of 2 MiB
