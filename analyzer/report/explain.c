@@ -71,7 +71,8 @@ static int find_block(struct vt_explain *explain, const struct vt_explain_option
 		return 0;
 	if (!is_hexadecimal && !vt_folded_is_known(&model->folded, (int64_t)number))
 		vt_diag_set(diag, VT_EXIT_UNREADABLE,
-			    "%s: block %s is folded, or was none: details begin at event %lld",
+			    "%s: block %s was discarded (--keep), or never existed: details "
+			    "begin at event %lld",
 			    vt_db_path(model->db), options->what,
 			    (long long)model->folded.event + 1);
 	else

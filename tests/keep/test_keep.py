@@ -84,20 +84,20 @@ def test_no_command_presents_it_as_complete(week, command):
     database = week[2]
     done = vtrace(*command, database, *([database] if "diff" in command else []))
     assert done.returncode == 0, done.stderr
-    assert "folded" in done.stdout, done.stdout
+    assert "discarded (--keep" in done.stdout, done.stdout
 
 
 def test_a_moment_that_is_folded_is_refused(week):
     hours, _, database = week
     done = vtrace("blocks", "--at", f"event:{hours[2]['event'][0] + 1}", database)
-    assert done.returncode == 3 and "is folded" in done.stderr, done.stderr
+    assert done.returncode == 3 and "were discarded (--keep)" in done.stderr, done.stderr
     assert vtrace("blocks", "--at", f"event:{hours[2]['event'][0]}", database).returncode == 0
 
 
 def test_a_block_that_is_folded_and_a_file_that_lacks_it_say_so(week, tmp_path):
     gone = query(week[2], "SELECT max(id) + 1 FROM allocation WHERE id < 200000")[0][0]
     done = vtrace("explain", week[2], gone)
-    assert done.returncode == 3 and f"block {gone} is folded, or was none: details begin at event " in done.stderr
+    assert done.returncode == 3 and f"block {gone} was discarded (--keep), or never existed: details " in done.stderr
     done = vtrace("export", "--format", "chrome", "-o", tmp_path / "trace.json", week[2])
     assert done.returncode == 0 and " were discarded (--keep 64MiB)" in done.stderr, done.stderr
 
