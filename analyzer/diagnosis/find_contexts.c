@@ -166,16 +166,8 @@ char *vt_find_contexts_line(const struct vt_describe *describe,
 			    const struct vt_idle_context *context)
 {
 	const struct vt_producer at = producer_of(context);
-	struct vt_lines lines = vt_producer_python(describe, &at);
-	char *line;
 
-	if (!lines.nr) {
-		vt_lines_free(&lines);
-		lines = vt_describe_native(describe, context->native_stack);
-	}
-	line = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
-	vt_lines_free(&lines);
-	return line;
+	return vt_producer_first_line(describe, &at);
 }
 
 static void add(struct vt_findings *findings, enum vt_finding_id id, const struct vt_model *model,
@@ -191,7 +183,7 @@ static void add(struct vt_findings *findings, enum vt_finding_id id, const struc
 		.lowers_used_bytes = context->context_bytes + context->used_bytes,
 		.is_used_known = context->context_bytes != 0,
 		.text = say_all(model, context),
-		.where = vt_find_contexts_line(describe, context),
+		.where = vt_producer_first_line(describe, &at),
 		.caller = vt_producer_caller(describe, &at),
 	};
 

@@ -109,15 +109,31 @@ struct vt_lines vt_producer_python(const struct vt_describe *describe,
 	return lines;
 }
 
-struct vt_lines vt_producer_lines(const struct vt_describe *describe, const struct vt_allocation *a)
+static struct vt_lines lines_of(const struct vt_describe *describe,
+				const struct vt_producer *producer)
 {
-	struct vt_producer producer = vt_producer_of(describe->model, a);
-	struct vt_lines lines = vt_producer_python(describe, &producer);
+	struct vt_lines lines = vt_producer_python(describe, producer);
 
 	if (lines.nr)
 		return lines;
 	vt_lines_free(&lines);
-	return vt_describe_native(describe, producer.native_stack);
+	return vt_describe_native(describe, producer->native_stack);
+}
+
+struct vt_lines vt_producer_lines(const struct vt_describe *describe, const struct vt_allocation *a)
+{
+	struct vt_producer producer = vt_producer_of(describe->model, a);
+
+	return lines_of(describe, &producer);
+}
+
+char *vt_producer_first_line(const struct vt_describe *describe, const struct vt_producer *producer)
+{
+	struct vt_lines lines = lines_of(describe, producer);
+	char *line = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
+
+	vt_lines_free(&lines);
+	return line;
 }
 
 char *vt_producer_own_line(const struct vt_describe *describe, const struct vt_producer *producer)

@@ -42,6 +42,9 @@ struct vt_lines vt_producer_lines(const struct vt_describe *describe,
 /* The Python frames alone. */
 struct vt_lines vt_producer_python(const struct vt_describe *describe,
 				   const struct vt_producer *producer);
+/* The first of its lines, native where there is no Python.  Free(); NULL: there is none. */
+char *vt_producer_first_line(const struct vt_describe *describe,
+			     const struct vt_producer *producer);
 /* That of the producer; a library's own backward in Python was called by none, its forward was. */
 struct vt_own_frame vt_producer_own_frame(const struct vt_describe *describe,
 					  const struct vt_producer *producer);

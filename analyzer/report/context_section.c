@@ -23,16 +23,8 @@ static char *line_of(const struct vt_report *report, uint32_t python_stack, uint
 {
 	const struct vt_producer at = { .python_stack = python_stack,
 					.native_stack = native_stack };
-	struct vt_lines lines = vt_producer_python(&report->describe, &at);
-	char *line;
 
-	if (!lines.nr) {
-		vt_lines_free(&lines);
-		lines = vt_describe_native(&report->describe, native_stack);
-	}
-	line = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
-	vt_lines_free(&lines);
-	return line;
+	return vt_producer_first_line(&report->describe, &at);
 }
 
 static const char *limit_name(uint64_t which)

@@ -25,28 +25,17 @@ static const char sql[] =
 	"SELECT time_ns - extra, size_bytes, python_stack, native_stack"
 	" FROM event WHERE op = 26 ORDER BY id DESC";
 
-static char *first_line(struct vt_lines lines)
-{
-	char *line = lines.nr ? vt_xstrdup(lines.text[0]) : NULL;
-
-	vt_lines_free(&lines);
-	return line;
-}
-
 static struct zero_read take(const struct vt_report *report, struct vt_stmt *stmt)
 {
 	const struct vt_producer at = { .python_stack = vt_stmt_id(stmt, 2),
 					.native_stack = vt_stmt_id(stmt, 3) };
-	struct zero_read read = {
+
+	return (struct zero_read){
 		.before_end_ns = vt_stmt_int(stmt, 0),
 		.bytes = (uint64_t)vt_stmt_int(stmt, 1),
-		.where = first_line(vt_producer_python(&report->describe, &at)),
+		.where = vt_producer_first_line(&report->describe, &at),
 		.caller = vt_producer_caller(&report->describe, &at),
 	};
-
-	if (!read.where)
-		read.where = first_line(vt_describe_native(&report->describe, at.native_stack));
-	return read;
 }
 
 static void release_read(struct zero_read *read)
