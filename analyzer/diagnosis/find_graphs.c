@@ -180,10 +180,15 @@ static void find_later_readers(const struct vt_finding_context *context, struct 
 				&calls->tensors[call->first_tensor + t];
 			uint32_t i = tensor->allocation;
 
-			if (!tensor->is_output && i != VT_NO_INDEX &&
-			    passes->by_allocation[i] != VT_NO_INDEX)
-				note_reader(passes, graphs, call, &context->model->allocations[i],
-					    passes->by_allocation[i]);
+			const struct vt_allocation *a;
+			uint32_t pass;
+
+			if (tensor->is_output || i == VT_NO_INDEX)
+				continue;
+			a = &context->model->allocations[i];
+			pass = vt_passes_find(passes, a);
+			if (pass != VT_NO_INDEX)
+				note_reader(passes, graphs, call, a, pass);
 		}
 	}
 }

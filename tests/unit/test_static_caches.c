@@ -199,23 +199,26 @@ struct call {
 /* The end of the row that begins with the call at `position`. */
 static uint32_t find_row(const struct call *row, uint32_t nr, uint32_t position)
 {
+	struct vt_caller made = { .python_stack = 1 };
 	struct vt_allocation_common commons[NR_MAX];
 	struct vt_allocation allocations[NR_MAX];
 	struct vt_pass items[NR_MAX];
-	uint32_t by_allocation[NR_MAX];
 	struct vt_model model = { .allocations = allocations, .nr_allocations = nr };
-	struct vt_passes passes = { .passes = items, .nr = nr, .by_allocation = by_allocation };
+	struct vt_passes passes = { .passes = items, .nr = nr };
 	struct vt_carried_tensors carried;
 	uint32_t end;
 
 	memset(allocations, 0, sizeof(allocations));
 	for (uint32_t i = 0; i < nr; i++) {
 		items[i] = (struct vt_pass){ .module = row[i].module,
+					     .first_event = i,
+					     .end_event = row[i].bytes ? i + 1 : i,
 					     .has_autograd = row[i].has_autograd };
-		commons[i] = (struct vt_allocation_common){ .kind = VT_KIND_BLOCK,
+		commons[i] = (struct vt_allocation_common){ .made = &made,
+							    .kind = VT_KIND_BLOCK,
 							    .size_bytes = row[i].bytes };
 		allocations[i].common = &commons[i];
-		by_allocation[i] = row[i].bytes ? i : VT_NO_INDEX;
+		allocations[i].event = i;
 	}
 	vt_carried_tensors_init(&carried, &passes, &model, NULL);
 	end = vt_static_caches_find_row(&carried, position);

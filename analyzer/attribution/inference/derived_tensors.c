@@ -236,12 +236,11 @@ static void see_in_pass(struct search *search, uint32_t index, uint32_t pass)
 static int is_piece(const struct search *search, uint32_t index, const struct vt_allocation *whole)
 {
 	const struct vt_allocation *a = &search->model->allocations[index];
-
-	const uint32_t *passes = search->facts->stages->passes.by_allocation;
+	const struct vt_passes *passes = &search->facts->stages->passes;
 
 	return vt_allocation_is_owned(a) && a->common->device == whole->common->device &&
 	       a->common->made->python_stack && !a->common->made->node_class &&
-	       passes[index] == VT_NO_INDEX && vt_allocation_is_live(a, whole->event);
+	       vt_passes_find(passes, a) == VT_NO_INDEX && vt_allocation_is_live(a, whole->event);
 }
 
 /* How many live pieces of that place and size there are. */
@@ -346,10 +345,11 @@ static void find_products(struct search *search, const struct vt_passes *passes)
 	search->has_product = vt_xcalloc((size_t)passes->nr + 1, 1);
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
+		uint32_t pass = vt_passes_find(passes, a);
 
-		if (passes->by_allocation[i] != VT_NO_INDEX && vt_allocation_is_owned(a) &&
+		if (pass != VT_NO_INDEX && vt_allocation_is_owned(a) &&
 		    is_made_by(search, a, PRODUCT))
-			search->has_product[passes->by_allocation[i]] = 1;
+			search->has_product[pass] = 1;
 	}
 }
 
@@ -363,12 +363,13 @@ void vt_derived_tensors_find(struct vt_facts *facts)
 	find_products(&search, passes);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
+		uint32_t pass = vt_passes_find(passes, a);
 
 		/* A backward pass consumes what the model returned. */
 		if (a->common->made->node_class)
 			search.results.len = 0;
-		else if (vt_allocation_is_owned(a) && passes->by_allocation[i] != VT_NO_INDEX)
-			see_in_pass(&search, i, passes->by_allocation[i]);
+		else if (vt_allocation_is_owned(a) && pass != VT_NO_INDEX)
+			see_in_pass(&search, i, pass);
 		else if (vt_allocation_is_owned(a))
 			see_outside(&search, i);
 	}

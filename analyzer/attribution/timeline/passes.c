@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/base/search.h"
 #include "analyzer/base/util.h"
 
 #define NO_PASS UINT32_MAX
@@ -11,7 +12,6 @@ struct walk {
 	const struct vt_model *model;
 	const struct vt_stage_evidence *evidence;
 	const struct vt_calls *calls;
-	struct vt_passes *passes;
 	VT_VECTOR(struct vt_pass) found;
 	uint32_t open;		 /* NO_PASS: none */
 	uint32_t generation;	 /* last one that began */
@@ -104,7 +104,6 @@ static void see_allocation(struct walk *walk, uint32_t index, uint32_t thread)
 
 	if (!open || open->thread != thread)
 		return;
-	walk->passes->by_allocation[index] = walk->open;
 	open->has_autograd |= vt_calls_is_numbered(walk->calls, index);
 }
 
@@ -112,17 +111,11 @@ void vt_passes_init(struct vt_passes *passes, const struct vt_timeline *timeline
 		    const struct vt_stage_evidence *evidence, const struct vt_calls *calls)
 {
 	const struct vt_model *model = timeline->model;
-	struct walk walk = { .model = model,
-			     .evidence = evidence,
-			     .calls = calls,
-			     .passes = passes,
-			     .open = NO_PASS };
+	struct walk walk = {
+		.model = model, .evidence = evidence, .calls = calls, .open = NO_PASS
+	};
 
 	memset(passes, 0, sizeof(*passes));
-	passes->by_allocation =
-		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*passes->by_allocation));
-	memset(passes->by_allocation, 0xff,
-	       ((size_t)model->nr_allocations + 1) * sizeof(*passes->by_allocation));
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
 		struct where where = place_of(model, moment);
@@ -138,10 +131,22 @@ void vt_passes_init(struct vt_passes *passes, const struct vt_timeline *timeline
 	passes->nr_generations = walk.generation;
 }
 
+/* One pass is open at a time; other threads and autograd's nodes may allocate while it is. */
+uint32_t vt_passes_find(const struct vt_passes *passes, const struct vt_allocation *a)
+{
+	const struct vt_caller *made = a->common->made;
+	size_t behind = vt_search_first(i, passes->nr, passes->passes[i].first_event <= a->event);
+	const struct vt_pass *pass = behind ? &passes->passes[behind - 1] : NULL;
+
+	if (!pass || a->event >= pass->end_event || pass->thread != made->thread ||
+	    made->node_class || !made->python_stack)
+		return VT_NO_INDEX;
+	return (uint32_t)(behind - 1);
+}
+
 void vt_passes_release(struct vt_passes *passes)
 {
 	free(passes->passes);
-	free(passes->by_allocation);
 	free(passes->is_carried);
 	free(passes->loops);
 	memset(passes, 0, sizeof(*passes));

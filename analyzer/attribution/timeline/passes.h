@@ -37,9 +37,8 @@ struct vt_pass {
 };
 
 struct vt_passes {
-	struct vt_pass *passes;
+	struct vt_pass *passes; /* by event */
 	uint32_t nr;
-	uint32_t *by_allocation; /* index of the pass it was made in, or VT_NO_INDEX */
 	uint8_t *is_carried;	 /* by allocation: a cache of such a loop */
 	struct vt_range *loops;	 /* generations that a program wrote itself, in order */
 	uint32_t nr_loops;
@@ -49,6 +48,8 @@ struct vt_passes {
 /* All passes are calls, and generations those that a frame shows, until decoding.h judges them. */
 void vt_passes_init(struct vt_passes *passes, const struct vt_timeline *timeline,
 		    const struct vt_stage_evidence *evidence, const struct vt_calls *calls);
+/* Index of the pass that an allocation was made in, or VT_NO_INDEX. */
+uint32_t vt_passes_find(const struct vt_passes *passes, const struct vt_allocation *a);
 void vt_passes_release(struct vt_passes *passes);
 
 #endif
