@@ -8,6 +8,7 @@ from recorded import join
 CERTAIN = ("names", "autograd", "scope")
 # What recall and precision are computed of: owners, and kinds of activations.
 CLASSES = ("logits", "kv cache", "activations/attention", "activations/mlp", "activations/norm")
+UNSTATED = "activations"
 NAMED = ("weights", "gradients", "optimizer")
 
 
@@ -41,15 +42,17 @@ class Moment:
             self.bytes["without truth"] += size
             self._confuse("-", block, truth)
             return
-        for word, value in ((self.truth, class_of(owner)), (self.got, class_of(got))):
-            word[value] += size
-        if class_of(owner) == class_of(got):
-            self.both[class_of(owner)] += size
+        is_same = class_of(owner) == class_of(got)
+        # Where the truth says no kind, none is held against it.
+        if owner != UNSTATED or top(got) != UNSTATED:
+            self.truth[class_of(owner)] += size
+            self.got[class_of(got)] += size
+            self.both[class_of(owner)] += size if is_same else 0
         verdict = "right" if top(got) == top(owner) else "unknown" if top(got) == "unknown" else "wrong"
         self.bytes[verdict] += size
         if verdict == "wrong" and block["provenance"] in CERTAIN:
             self.bytes["wrong, certain"] += size
-        if class_of(owner) != class_of(got):
+        if not is_same:
             self._confuse(owner, block, truth)
         if block["provenance"] == "names" and top(owner) in NAMED and truth[2]:
             self.paths["right" if is_path(got, truth) else "wrong"] += size

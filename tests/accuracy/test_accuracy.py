@@ -79,6 +79,12 @@ def test_a_kind_of_activation_counts_for_recall_and_not_for_right():
         2 * MIB, MIB, MIB)
 
 
+def test_a_kind_that_the_truth_does_not_state_is_not_held_against_it():
+    found = moment(("activations/mlp", truth("activations")), ("activations/mlp", truth("activations/other")),
+                   ("weights", truth("activations")))
+    assert (found.percent("right"), found.got["activations/mlp"], found.truth["activations"]) == (200 / 3, MIB, MIB)
+
+
 def test_what_is_wrong_with_certainty_at_a_stage_is_not_outweighed_by_the_peak():
     case = score.Case.__new__(score.Case)
     case.peaks = [moment(*[("weights", truth("weights"))] * 9)]

@@ -93,7 +93,7 @@ def offloaded():
 
 
 @case(family="decoder by hand", mode="compiled, eager backend", hooks=False,
-      functions={"compute": "other", "judge": "logits"})
+      functions={"compute": "activations", "judge": "logits"})
 def compiled():
     model = Decoder().cuda()
     optimizer = torch.optim.AdamW(model.parameters())

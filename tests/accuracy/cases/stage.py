@@ -7,18 +7,20 @@ as text, so that no frame and no variable of ours tells the recorder anything.  
 """
 import ctypes
 import sys
+import time
 
 CASES = {}
 # What @case may be given; the command reads them without importing the file (cases are listed without PyTorch).
 #   family, mode    words for the table
 #   roles           {pattern of a module's path, or ":Class": owner or kind of activation}
-#   functions       {qualified or plain name of a function: the same}
+#   functions       {qualified or plain name of a function: the same; "activations": which kind, nothing says}
 #   heads           patterns of modules whose output is logits
 #   hooks           False: do not watch modules and PyTorch's functions (what compiles itself would compile the hooks)
 #   device          profile of the simulated device
 #   env             environment of both runs
 #   hard            True: in a style that nobody tuned for
 #   needs           modules that must be installed
+SECONDS_OF_AUTOGRAD = 0.2
 _mark = getattr(ctypes.CDLL(None), "vtrace_mark", None)
 _observer = None
 
@@ -58,3 +60,6 @@ def head(tensor):
 
 def main():
     CASES[sys.argv[1]][0]()
+    # Autograd's thread drops the results of torch.autograd.grad after it returned, and asks for the
+    # interpreter to do it: one that ends meanwhile aborts the process.
+    time.sleep(SECONDS_OF_AUTOGRAD)
