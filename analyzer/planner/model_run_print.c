@@ -6,6 +6,7 @@
 #include "analyzer/base/units.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/table.h"
+#include "analyzer/planner/card_table.h"
 #include "analyzer/planner/model_run.h"
 
 /* Rows of less are left out of the text. */
@@ -137,35 +138,16 @@ static void print_stages(const struct vt_model_run *run, FILE *out)
 	vt_table_release(&table);
 }
 
-static void add_gpu(struct vt_table *table, const struct vt_model_run *run,
-		    const struct vt_gpu *gpu)
+static void fill_card(const void *of, const struct vt_gpu *gpu, struct vt_card_row *row)
 {
-	double usable = (double)gpu->usable_bytes;
-	char b[2][VT_UNITS_MAX];
+	const struct vt_model_run *run = of;
 
-	snprintf(b[1], sizeof(b[1]), "%+.2f", (usable - vt_model_run_need(run, gpu)) / VT_GIB);
-	vt_table_add(table,
-		     (const char *[]){ gpu->name, gib(b[0], usable), b[1],
-				       vt_card_fit_text(vt_model_run_judge(run, gpu)),
-				       run->is_out_of_memory < 0 ? "" : "tried with its memory" });
-}
-
-static void print_fit(const struct vt_model_run *run, FILE *out)
-{
-	static const struct vt_column columns[] = {
-		{ "GPU", 0 }, { "usable GiB", 1 }, { "to spare", 1 }, { NULL, 0 }, { NULL, 0 },
-	};
-	struct vt_table table;
-	struct vt_gpu gpu;
-
-	fputc('\n', out);
-	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	if (run->gpu)
-		add_gpu(&table, run, run->gpu);
-	for (size_t i = 0; !run->gpu && !vt_gpus_at(i, &gpu); i++)
-		add_gpu(&table, run, &gpu);
-	vt_table_print(&table, out, 0);
-	vt_table_release(&table);
+	snprintf(row->name, sizeof(row->name), "%s", gpu->name);
+	row->usable_bytes = (double)gpu->usable_bytes;
+	row->headroom_bytes = row->usable_bytes - vt_model_run_need(run, gpu);
+	row->verdict = vt_card_fit_text(vt_model_run_judge(run, gpu));
+	if (run->is_out_of_memory >= 0)
+		snprintf(row->note, sizeof(row->note), "tried with its memory");
 }
 
 void vt_model_run_print_text(const struct vt_model_run *run, FILE *out)
@@ -176,7 +158,7 @@ void vt_model_run_print_text(const struct vt_model_run *run, FILE *out)
 	print_peak(run, out);
 	print_owners(run, out);
 	print_stages(run, out);
-	print_fit(run, out);
+	vt_card_table_print(run->gpu, fill_card, run, out);
 	fprintf(out, "\nrecorded %s\nnext: vtrace report %s | vtrace html %s\n",
 		run->is_kept ? "by an earlier command" : "on the simulator", path, path);
 	free(path);

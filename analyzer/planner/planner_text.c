@@ -7,6 +7,7 @@
 #include "analyzer/planner/run_comparison_print.h"
 #include "analyzer/planner/estimate.h"
 #include "analyzer/planner/card_fit.h"
+#include "analyzer/planner/card_table.h"
 #include "analyzer/planner/owners.h"
 #include "analyzer/planner/plan_replay.h"
 #include "analyzer/planner/planner.h"
@@ -159,19 +160,18 @@ static void describe_gpu(const struct vt_gpu *gpu, char *buf, size_t size)
 		snprintf(buf, size, "%s", gpu->name);
 }
 
-static void add_gpu(struct vt_table *table, const struct vt_plan *plan, const struct vt_gpu *gpu)
+static void fill_card(const void *of, const struct vt_gpu *gpu, struct vt_card_row *row)
 {
+	const struct vt_plan *plan = of;
 	const char *fallback = vt_card_fit_fallback(plan, gpu);
-	char name[64], note[64] = "", b[2][VT_UNITS_MAX];
 
-	describe_gpu(gpu, name, sizeof(name));
+	describe_gpu(gpu, row->name, sizeof(row->name));
+	row->usable_bytes = (double)gpu->usable_bytes;
+	row->headroom_bytes = vt_card_fit_headroom(plan, gpu);
+	row->verdict = vt_card_fit_text(vt_card_fit_judge(plan, gpu));
 	if (fallback)
-		snprintf(note, sizeof(note), "capability %u.%u: falls back to %s",
+		snprintf(row->note, sizeof(row->note), "capability %u.%u: falls back to %s",
 			 gpu->capability / 10, gpu->capability % 10, fallback);
-	snprintf(b[1], sizeof(b[1]), "%+.2f", vt_card_fit_headroom(plan, gpu) / VT_GIB);
-	vt_table_add(table,
-		     (const char *[]){ name, gib(b[0], (double)gpu->usable_bytes), b[1],
-				       vt_card_fit_text(vt_card_fit_judge(plan, gpu)), note });
 }
 
 /* Segments after loading: only a replay knows. */
@@ -187,24 +187,6 @@ static void print_load(const struct vt_plan *plan, FILE *out)
 		fprintf(out, "after loading, by replay: allocated %s GiB, reserved %s GiB\n",
 			gib(b[0], (double)load.allocated_bytes),
 			gib(b[1], (double)load.reserved_bytes));
-}
-
-static void print_fit(const struct vt_plan *plan, FILE *out)
-{
-	static const struct vt_column columns[] = {
-		{ "GPU", 0 }, { "usable GiB", 1 }, { "to spare", 1 }, { NULL, 0 }, { NULL, 0 },
-	};
-	struct vt_table table;
-	struct vt_gpu gpu;
-
-	fputc('\n', out);
-	vt_table_init(&table, columns, VT_ARRAY_SIZE(columns));
-	if (plan->gpu)
-		add_gpu(&table, plan, plan->gpu);
-	for (size_t i = 0; !plan->gpu && !vt_gpus_at(i, &gpu); i++)
-		add_gpu(&table, plan, &gpu);
-	vt_table_print(&table, out, 0);
-	vt_table_release(&table);
 }
 
 static void add_change(struct vt_table *table, const struct vt_change *change)
@@ -348,7 +330,7 @@ int vt_planner_text_print(const struct vt_planner_request *request, FILE *out, s
 		print_terms(&plan, out);
 		print_stages(&plan, out);
 		print_load(&plan, out);
-		print_fit(&plan, out);
+		vt_card_table_print(plan.gpu, fill_card, &plan, out);
 		print_ladder(&plan, out);
 	}
 	vt_plan_release(&plan);
