@@ -378,7 +378,7 @@ static const char *shorten(const char *path)
 }
 
 /* Not where the recorder may have refused to record, which it has said itself. */
-static void say_nothing_was_recorded(const struct run *run)
+static void say_nothing_was_recorded(const struct run *run, int status)
 {
 	/* The driver's own, and that of Windows' subsystem for Linux. */
 	int has_gpu = !access("/dev/nvidiactl", F_OK) || !access("/dev/nvidia0", F_OK) ||
@@ -390,6 +390,14 @@ static void say_nothing_was_recorded(const struct run *run)
 	refusal = vt_dynamic_loader_refusal(run->path);
 	if (refusal) {
 		fprintf(stderr, "vtrace: %s was not recorded: %s\n", run->command[0], refusal);
+		return;
+	}
+	if (WIFSIGNALED(status)) {
+		fprintf(stderr,
+			"vtrace: the program was killed by signal %d before it allocated GPU"
+			" memory; nothing was recorded%s\n",
+			WTERMSIG(status),
+			WTERMSIG(status) == SIGKILL ? " (is there enough host memory?)" : "");
 		return;
 	}
 	fprintf(stderr, "vtrace: no GPU memory was allocated; nothing was recorded%s\n",
@@ -446,14 +454,14 @@ static void finish_own(const struct run *run, struct vt_watcher *watcher, const 
 }
 
 /* Those that the program started say their closing lines themselves. */
-static void finish_others(const struct run *run, struct vt_watcher *watcher)
+static void finish_others(const struct run *run, struct vt_watcher *watcher, int status)
 {
 	char *path = vt_outputs_find_any(run->target.folder, run->start_realtime_ns);
 
 	if (path)
 		look_at_peak(watcher, path);
 	else
-		say_nothing_was_recorded(run);
+		say_nothing_was_recorded(run, status);
 	free(path);
 }
 
@@ -469,7 +477,7 @@ static void finish(const struct run *run, struct vt_watcher *watcher, pid_t pid,
 	if (path)
 		finish_own(run, watcher, path, status);
 	else
-		finish_others(run, watcher);
+		finish_others(run, watcher, status);
 	free(path);
 }
 

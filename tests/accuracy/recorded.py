@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The recording that is scored: its births in order, its stages, and books that are kept without vtrace's report."""
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from functools import cached_property
 
@@ -80,19 +81,32 @@ def books(recorded, ledger_path):
     the recorded driver memory is held against the simulator's ledger at each driver event, and at each birth the live
     blocks and segments against what PyTorch's allocator says it has allocated and reserved.
     """
-    ledger, nr_driver = against_ledger(recorded, read_ledger(ledger_path).recorded)
+    ledger, nr_driver = against_ledger(recorded, read_ledger(ledger_path).lines)
     allocator, nr_births = against_allocator(recorded)
     return max(ledger, allocator), nr_driver + nr_births
 
 
+def without_grown(lines):
+    """(line, use of its device less what the context has grown by: modules, executable graphs, local memory) of each
+    line that is recorded."""
+    grown, found = Counter(), []
+    for line in lines:
+        if line.op in ("load", "unload"):
+            grown[line.device] += line.size if line.op == "load" else -line.size
+        elif line.is_recorded:
+            found.append((line, line.used - grown[line.device]))
+    return found
+
+
 def against_ledger(recorded, lines):
     context = dict(recorded.query("SELECT id, context_bytes FROM device"))
+    lines = without_grown(lines)
     events = recorded.query("SELECT op, kind, device, address, size_bytes FROM driver_event"
                             f" WHERE op NOT IN {MARKERS} ORDER BY event")
     if len(events) != len(lines):
         return float("inf"), 0
     held, worst = {}, 0
-    for (op, kind, device, address, size), line in zip(events, lines):
+    for (op, kind, device, address, size), (line, line_used) in zip(events, lines):
         if kind in ("segment", "pool", "array"):
             if op == "alloc":
                 held[device, address] = size
@@ -102,7 +116,7 @@ def against_ledger(recorded, lines):
             held[device, address] = size if op == "map" else 0
         used = sum(size for (on, _), size in held.items() if on == line.device)
         if line.kind in ("device", "pool", "vmm"):
-            worst = max(worst, abs(used + (context.get(line.device) or 0) - line.used))
+            worst = max(worst, abs(used + (context.get(line.device) or 0) - line_used))
     return worst, len(lines)
 
 

@@ -218,6 +218,13 @@ def test_nothing_recorded_is_said_and_how_to_do_without_a_gpu(tmp_path):
     assert vtrace("run", "--", "true", cwd=tmp_path, env={"VTRACE_QUIET": "1"}).stderr == ""
 
 
+@pytest.mark.parametrize("number, hint", ((signal.SIGKILL, " (is there enough host memory?)"), (signal.SIGTERM, "")))
+def test_a_signal_before_anything_was_recorded_is_named(number, hint, tmp_path):
+    done = run(tmp_path, "--", "sh", "-c", f"kill -{int(number)} $$")
+    assert (done.returncode, done.stderr) == (128 + number, f"vtrace: the program was killed by signal {int(number)}"
+                                              f" before it allocated GPU memory; nothing was recorded{hint}\n")
+
+
 @pytest.mark.parametrize("output", ((), ("-o", "run.db"), ("-o", "%e.db")))
 def test_a_recording_of_a_programs_child_is_something(output, tmp_path):
     """In another folder, too: what a program does by itself, `cd` among it, is not ours to know."""
