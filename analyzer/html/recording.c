@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/html/answer.h"
+#include "analyzer/html/beyond_blocks.h"
 #include "analyzer/html/leak_rows.h"
 #include "analyzer/html/oom_head.h"
 #include "analyzer/html/pack.h"
@@ -103,6 +104,7 @@ static void print_views(const struct vt_page_recording *recording, const struct 
 	fputs("</section>\n", out);
 	vt_leak_rows_print(&recording->leaks, head->sources, out);
 	vt_stage_rows_print(&recording->report, out);
+	vt_beyond_blocks_context(&recording->report, out);
 }
 
 void vt_page_recording_print(struct vt_page_recording *recording, FILE *out)
@@ -116,6 +118,7 @@ void vt_page_recording_print(struct vt_page_recording *recording, FILE *out)
 		vt_oom_head_print(&head);
 	else
 		vt_answer_print(&head);
+	vt_beyond_blocks_zeros(&recording->report, out);
 	print_views(recording, &head);
 }
 

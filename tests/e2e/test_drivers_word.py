@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from html import escape
 
 import pytest
 
@@ -93,6 +94,9 @@ def test_the_stack_limit_is_a_part_of_the_context(tmp_path):
     row_of_limit = rf"\n +\+{grown / MIB:.2f} MiB  1 limit set  \S+growing_context.py:\d+ set_limits\n"
     assert re.search(row_of_limit, section), section
     assert "\n  limits: stack of a thread 4.00 KiB, device heap 64.00 MiB" in section
+    assert vtrace("html", "-o", tmp_path / "run.html", recording.database).returncode == 0
+    page = (tmp_path / "run.html").read_text()
+    assert f'<section id="context"><h2>Context</h2>\n<pre>{escape(section.lstrip())}\n' in page
 
 
 def test_libraries_after_the_last_measurement_are_not_known(tmp_path):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A program that fails on the simulator, where values are zeros: the report names the lines that read some last."""
+from html import escape
+
 import pytest
 
 from recording import WORKLOADS, record_python, vtrace
@@ -27,6 +29,9 @@ def test_the_line_that_read_zeros_is_named(case, text, function, size, tmp_path)
     assert recording.process.stderr.endswith(SAID)
     said = vtrace("report", recording.database).stdout
     section = said[said.index("\nZEROS READ  "):].partition("\n\n")[0].splitlines()
+    assert vtrace("html", "-o", tmp_path / "run.html", recording.database).returncode == 0
+    page = (tmp_path / "run.html").read_text()
+    assert page.index("<pre>ZEROS READ  ") < page.index(escape(section[2])) < page.index('<section id="time"')
     assert section[2].startswith(f"  {read['where']}  took {'8 B' if size else 'a size'} from the device, ")
 
 
