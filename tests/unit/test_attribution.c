@@ -127,6 +127,16 @@ static const struct row {
 	  NEVER,
 	  { .kind = VT_KIND_SEGMENT, .native = "libnccl.so.2!ncclCommInitRank" },
 	  { 0 } },
+	/* of a library whose name does not say what it is, in a module's constructor */
+	{ "communication",
+	  "scope",
+	  LOAD,
+	  NEVER,
+	  { .kind = VT_KIND_SEGMENT,
+	    .python = TORCH "/nn/parallel/distributed.py:9 DistributedDataParallel.__init__",
+	    .native = "libtorch_cuda.so!take_buffers()",
+	    .scope = "nccl:all_gather" },
+	  { 0 } },
 	/* forward: the kind of an activation is its producer's */
 	{ "activations/attention",
 	  "autograd",
