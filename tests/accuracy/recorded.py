@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The recording that is scored: its births in order, its stages, and books that are kept without vtrace's report."""
+import bisect
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -120,12 +121,19 @@ def against_ledger(recorded, lines):
     return worst, len(lines)
 
 
+def holds_any(starts, address, size, born, freed):
+    """Whether blocks were cut out of it: what a library asked of the driver is not PyTorch's allocator's."""
+    first, end = bisect.bisect_left(starts, (address, 0)), bisect.bisect_left(starts, (address + size, 0))
+    return any(born < event and (freed is None or event < freed) for _, event in starts[first:end])
+
+
 def against_allocator(recorded):
-    rows = recorded.query("SELECT a.id, a.freed_event, k.name, a.device, a.size_bytes, a.allocated_bytes,"
+    rows = recorded.query("SELECT a.id, a.freed_event, k.name, a.device, a.address, a.size_bytes, a.allocated_bytes,"
                           " a.reserved_bytes FROM allocation a JOIN memory_kind k ON k.id = a.kind")
+    starts = sorted((address, born) for born, _, kind, _, address, *_ in rows if kind == "block")
     events = []
-    for born, freed, kind, device, size, allocated, reserved in rows:
-        if kind in ("block", "segment", "vmm"):
+    for born, freed, kind, device, address, size, allocated, reserved in rows:
+        if kind == "block" or kind in ("segment", "vmm") and holds_any(starts, address, size, born, freed):
             events.append((born, kind, device, size, allocated, reserved))
             if freed is not None:
                 events.append((freed, kind, device, -size, None, None))
