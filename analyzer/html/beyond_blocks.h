@@ -3,8 +3,8 @@
 #define VT_ANALYZER_HTML_BEYOND_BLOCKS_H
 
 /*
- * What the report says of no block, in the report's own lines: the parts of the context, and where a
- * simulated program read zeros before it failed.
+ * What the report says of no block, in the report's own lines: the parts of the context, and where
+ * a simulated program read zeros before it failed.
  */
 
 #include <stdio.h>
