@@ -156,8 +156,11 @@ int vt_simulate_set_environment(struct vt_simulate *simulate, struct vt_diag *di
 	char *folder = vt_dynamic_loader_name(simulate->folder, diag);
 	char *stubs = folder ? vt_dynamic_loader_name(simulate->stubs, diag) : NULL;
 	char *loader = vt_xasprintf("%s/libvtrace-simulator.so", folder ? folder : "");
+	char *programs = vt_xasprintf("%s/bin", folder ? folder : "");
 
 	if (stubs) {
+		if (getenv("PATH"))
+			vt_environment_prepend("PATH", programs); /* nvidia-smi */
 		vt_environment_prepend("LD_PRELOAD", loader);
 		if (*stubs)
 			vt_environment_prepend("LD_LIBRARY_PATH", stubs);
@@ -171,6 +174,7 @@ int vt_simulate_set_environment(struct vt_simulate *simulate, struct vt_diag *di
 			set_rank(simulate->rank, simulate->nr_ranks);
 	}
 	free(loader);
+	free(programs);
 	free(folder);
 	free(stubs);
 	return stubs ? 0 : -1;
