@@ -165,6 +165,7 @@ int vt_simulate_set_environment(struct vt_simulate *simulate, struct vt_diag *di
 		if (*stubs)
 			vt_environment_prepend("LD_LIBRARY_PATH", stubs);
 		vt_environment_prepend("LD_LIBRARY_PATH", folder);
+		vt_environment_prepend("LIBRARY_PATH", folder); /* of linkers: -lcuda */
 		setenv("VTRACE_SIM_PROFILE", simulate->card, 1);
 		share(simulate);
 		setenv("VTRACE_SIM_STUBS", simulate->stubs, 1);
