@@ -14,13 +14,24 @@ def tensors(value):
             yield from tensors(item)
 
 
-def truth():
-    """Owner -> [[address, bytes] of each storage on the device]."""
-    gc.unfreeze()  # vLLM takes what lives after start out of the collector's lists
+def is_a(thing, kind):
+    """Unlike isinstance: asks nothing of objects that stand for another one, which may be gone."""
+    return kind in type(thing).__mro__
+
+
+def cache_of_module(thing):
+    """As vLLM keeps it: the layers have it."""
+    return tensors(getattr(thing, "kv_cache", None)) if is_a(thing, torch.nn.Module) else ()
+
+
+def truth(cache_of=cache_of_module):
+    """Owner -> [[address, bytes] of each storage on the device]; `cache_of` yields what is cache of one object."""
+    gc.unfreeze()  # engines take what lives after start out of the collector's lists
     found = {"weights": set(), "buffers": set(), "kv cache": set()}
-    for module in [o for o in gc.get_objects() if isinstance(o, torch.nn.Module)]:
-        members = {"weights": module.parameters(recurse=False), "buffers": module.buffers(recurse=False),
-                   "kv cache": tensors(getattr(module, "kv_cache", None))}
+    for thing in gc.get_objects():
+        members = {"kv cache": cache_of(thing)}
+        if is_a(thing, torch.nn.Module):
+            members |= {"weights": thing.parameters(recurse=False), "buffers": thing.buffers(recurse=False)}
         for owner, tensor in ((owner, tensor) for owner in members for tensor in members[owner]):
             if tensor.is_cuda:
                 storage = tensor.untyped_storage()

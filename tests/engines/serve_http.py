@@ -10,15 +10,12 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 
-NR_PROMPTS, PROMPT_TOKENS, NEW_TOKENS, VOCABULARY = 8, 200, 16, 4096
-READY_S, ANSWER_S = 600, 300
+from serving import NEW_TOKENS, NR_PROMPTS, PROMPT_TOKENS, ask, free_port, wait_ready
+
+VOCABULARY = 4096
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -33,12 +30,6 @@ def write_tokenizer(folder):
                                                               "unk_token": "w0"}))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def start(model, port):
     command = ["-m", "vllm.entrypoints.cli.main", "serve", model, "--load-format", "dummy", "--enforce-eager",
                "--max-model-len", "2048", "--host", "127.0.0.1", "--port", str(port), "--served-model-name", "model",
@@ -46,27 +37,6 @@ def start(model, port):
     environment = {**os.environ, "PYTHONPATH": str(HERE), "VLLM_SERVER_DEV_MODE": "1",
                    "VLLM_USE_FLASHINFER_SAMPLER": "0"}
     return subprocess.Popen([sys.executable, *command], env=environment)
-
-
-def ask(port, path, body=None):
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode() if body else None,
-                                     {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=ANSWER_S) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
-
-
-def wait_ready(server, port):
-    began = time.monotonic()
-    while time.monotonic() - began < READY_S:
-        if server.poll() is not None:
-            sys.exit(f"the server ended with {server.returncode}")
-        try:
-            ask(port, "/health")
-            return time.monotonic() - began
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.5)
-    sys.exit("the server did not get ready")
 
 
 def complete(port):

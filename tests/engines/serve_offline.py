@@ -13,9 +13,8 @@ os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 os.environ["VLLM_USE_FLASHINFER_SAMPLER"] = "0"  # which compiles its kernels with nvcc when it is first used
 
 from oracle import truth  # noqa: E402
+from serving import NEW_TOKENS, NR_PROMPTS, PROMPT_TOKENS  # noqa: E402
 from vllm import LLM, SamplingParams  # noqa: E402
-
-NR_PROMPTS, PROMPT_TOKENS, NEW_TOKENS = 8, 200, 16
 
 
 def main():

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of engines share: an engine started under vtrace, and its memory against what its objects say."""
+import json
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from recording import SOURCE, Recording, record, vtrace
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL = HERE / "models" / "llama-4-layers"
+LEAST_SHARE = 0.99
+
+
+def find_python(*engine):
+    """Of an engine's newest release in the cache, or of one that is named."""
+    done = subprocess.run([SOURCE / "scripts" / "engine-venv", "--cached", *engine], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no {' '.join(engine)} in the cache; scripts/engine-venv {' '.join(engine)} makes it")
+    return done.stdout.strip()
+
+
+def start(folder, python, program, *arguments, env=None):
+    """Of the processes that were recorded, the one that has most on the device: the engine's."""
+    model = folder / "model"
+    shutil.copytree(MODEL, model)
+    recording = record(folder, python, HERE / program, model, folder / "truth.json", *arguments, profile="l4-24g",
+                       env={"HOME": str(folder), **(env or {})})
+    assert recording.process.returncode == 0, recording.process.stderr[-4000:]
+    recordings = [Recording(folder, path, recording.ledger, recording.process) for path in folder.glob("run*.db")]
+    return max(recordings, key=device_used)
+
+
+def device_used(recording):
+    devices = recording.report()["devices"]
+    return max((device["peak"]["device_used_bytes"] for device in devices if device["peak"]), default=0)
+
+
+def owned_bytes(recording, owner):
+    rows = recording.report()["devices"][0]["peak"]["owners"]
+    return next(row["bytes"] for row in rows if row["owner"] == owner)
+
+
+def check_owners(recording, truth):
+    """Of what the engine's objects have nearly every byte has its owner, and nearly nothing else is called so."""
+    blocks = json.loads(vtrace("blocks", recording.database, "--at", "peak", "--json").stdout)["blocks"]
+    total = right = 0
+    for owner, places in truth.items():
+        for address, size in places:
+            total += size
+            right += size if owner in owners_at(blocks, address) else 0
+    named = sum(b["size_bytes"] for b in blocks if top(b["owner"]) in truth)
+    print(f"{right / total:.2%} of {total / (1 << 30):.2f} GiB; named so by vtrace: {named / (1 << 30):.2f} GiB")
+    assert right >= LEAST_SHARE * total
+    assert named <= total / LEAST_SHARE
+
+
+def top(owner):
+    return owner.split("/")[0]
+
+
+def owners_at(blocks, address):
+    return {top(b["owner"]) for b in blocks if b["address"] <= address < b["address"] + b["size_bytes"]}
