@@ -231,9 +231,9 @@ static int set_environment(struct run *run, struct vt_diag *diag)
 	name = vt_dynamic_loader_name(library, diag);
 	if (!name)
 		goto out;
-	if (run->profile &&
-	    (vt_simulate_prepare(&run->simulate, run->profile, run->path, diag) ||
-	     vt_simulate_set_environment(&run->simulate, diag)))
+	if (run->profile && (vt_simulate_prepare(&run->simulate, run->profile,
+						 run->path ? run->path : run->command[0], diag) ||
+			     vt_simulate_set_environment(&run->simulate, diag)))
 		goto out;
 	/* In front of the simulator: ours must be the first to be asked. */
 	vt_environment_prepend("LD_PRELOAD", name);
@@ -245,18 +245,27 @@ out:
 	return rc;
 }
 
+static int find_command(struct run *run, struct vt_diag *diag)
+{
+	free(run->path);
+	run->path = vt_install_path_command(run->command[0]);
+	if (run->path)
+		return 0;
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", run->command[0],
+		    errno == ENOENT ? "command not found" : strerror(errno));
+	return -1;
+}
+
 /* Everything that can be wrong is found before the program starts. */
 static int prepare(struct run *run, struct vt_diag *diag)
 {
 	const char *output = run->output ? run->output : getenv("VTRACE_OUTPUT");
 
-	run->path = vt_install_path_command(run->command[0]);
-	if (!run->path) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", run->command[0],
-			    errno == ENOENT ? "command not found" : strerror(errno));
+	/* Of a simulated machine's commands the simulator may have its own: nvidia-smi. */
+	if (find_command(run, run->profile ? NULL : diag) && !run->profile)
 		return -1;
-	}
-	if (vt_target_init(&run->target, output, diag) || set_environment(run, diag))
+	if (vt_target_init(&run->target, output, diag) || set_environment(run, diag) ||
+	    (run->profile && find_command(run, diag)))
 		return -1;
 	/* Last: it may set files aside.  Names that are taken get a number where none was asked. */
 	return run->output ? vt_target_reserve(&run->target, run->is_forcing, diag) : 0;

@@ -15,7 +15,7 @@ subprocess.run(["nvidia-smi", query, "--format=csv,noheader,nounits", "-i", "1"]
 
 
 def ask(tmp_path, *arguments):
-    return vtrace("run", "-q", "--simulate", "a100-40g,count=2", "-o", tmp_path / "run.db", "--", "env", "nvidia-smi",
+    return vtrace("run", "-q", "--simulate", "a100-40g,count=2", "-o", tmp_path / "run.db", "--", "nvidia-smi",
                   *arguments)
 
 
