@@ -104,12 +104,12 @@ static void add_names(struct fixture *f, uint32_t first)
 				      .first = f->first_rows };
 }
 
-void flow_steps_check(const struct step *steps, uint32_t nr, uint32_t first_buffer)
+static struct fixture f;
+
+static void find_kinds(const struct step *steps, uint32_t nr, uint32_t first_buffer,
+		       struct vt_operators *operators, struct vt_flow_kinds *kinds)
 {
-	static struct fixture f;
-	struct vt_flow_kinds kinds;
-	struct vt_operators operators;
-	struct vt_rules rules = { 0 };
+	static const struct vt_rules rules;
 
 	memset(&f, 0, sizeof(f));
 	f.model.allocations = f.allocations;
@@ -121,9 +121,32 @@ void flow_steps_check(const struct step *steps, uint32_t nr, uint32_t first_buff
 		add_allocation(&f, 0);
 	for (uint32_t i = 0; i < nr; i++)
 		add_step(&f, &steps[i]);
-	vt_operators_init(&operators, &f.model, &rules);
+	vt_operators_init(operators, &f.model, &rules);
 	add_names(&f, first_buffer);
-	vt_flow_kinds_init(&kinds, &f.model, &f.names, &operators);
+	vt_flow_kinds_init(kinds, &f.model, &f.names, operators);
+}
+
+uint32_t flow_steps_factors(const struct step *steps, uint32_t nr)
+{
+	struct vt_flow_kinds kinds;
+	struct vt_operators operators;
+	uint32_t found = 0;
+
+	find_kinds(steps, nr, LEAF_MAX, &operators, &kinds);
+	for (uint32_t leaf = 1; leaf < LEAF_MAX; leaf++)
+		if (vt_flow_kinds_is_factor(&kinds, leaf - 1))
+			found |= 1u << leaf;
+	vt_flow_kinds_release(&kinds);
+	vt_operators_release(&operators);
+	return found;
+}
+
+void flow_steps_check(const struct step *steps, uint32_t nr, uint32_t first_buffer)
+{
+	struct vt_flow_kinds kinds;
+	struct vt_operators operators;
+
+	find_kinds(steps, nr, first_buffer, &operators, &kinds);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct vt_allocation *a = &f.allocations[f.calls[i].end_event - 1];
 

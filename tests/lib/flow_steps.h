@@ -27,6 +27,9 @@ struct step {
 /* Leaves from `first_buffer` on are buffers of modules. */
 void flow_steps_check(const struct step *steps, uint32_t nr, uint32_t first_buffer);
 
+/* Which of the leaves are multiplied by what layers made: bit i is leaf i. */
+uint32_t flow_steps_factors(const struct step *steps, uint32_t nr);
+
 #define CHECK(steps) flow_steps_check(steps, VT_ARRAY_SIZE(steps), LEAF_MAX)
 #define S(i)         (LEAF_MAX + (i))
 

@@ -68,11 +68,27 @@ static void test_weights_are_brought_from_the_host(void **state)
 	CHECK(added);
 }
 
+/* Layers' results are multiplied by weights; data by the first, and by gradients. */
+static void test_factors_of_what_layers_made(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::mm", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::relu", { S(0) }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(1), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::sub", { S(2), 4 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { 1, S(3) }, "", 0, 1, 0 },
+	};
+
+	(void)state;
+	assert_int_equal(flow_steps_factors(steps, VT_ARRAY_SIZE(steps)), 1u << 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights_are_dequantised_by_hand),
 		cmocka_unit_test(test_weights_are_brought_from_the_host),
+		cmocka_unit_test(test_factors_of_what_layers_made),
 	};
 
 	return cmocka_run_group_tests_name("weights in the graph", tests, NULL, NULL);

@@ -209,6 +209,26 @@ static void remember_places(struct vt_flow_kinds *kinds)
 	}
 }
 
+/* In the backward pass data is multiplied with gradients. */
+static void find_factors(struct vt_flow_kinds *kinds, const struct vt_dataflow *flow)
+{
+	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+		const struct vt_flow_node *node = &flow->nodes[n];
+		int is_of_layer = 0;
+
+		if (!vt_flow_is_product(node) || node->in_backward)
+			continue;
+		for (uint32_t i = 0; i < node->nr_inputs; i++)
+			is_of_layer |= vt_dataflow_input(flow, node, i)->is_of_layer;
+		for (uint32_t i = 0; i < node->nr_inputs && is_of_layer; i++) {
+			const struct vt_flow_value *value = vt_dataflow_input(flow, node, i);
+
+			if (value->writer == VT_NO_INDEX && !value->is_of_layer)
+				kinds->is_factor[value->allocation] = 1;
+		}
+	}
+}
+
 static enum vt_flow_label final_label(const struct vt_flow_node *node)
 {
 	return node->is_unread && node->label == VT_FLOW_MLP ? VT_FLOW_LAST_MLP :
@@ -228,7 +248,9 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 		return;
 	kinds->labels = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	kinds->is_observed = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
+	kinds->is_factor = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
 	vt_dataflow_init(&flow, model, operators);
+	find_factors(kinds, &flow);
 	vt_flow_find_weights(&flow, names);
 	vt_flow_find_streamed(&flow);
 	vt_flow_find_composites(&flow);
@@ -262,6 +284,7 @@ void vt_flow_kinds_release(struct vt_flow_kinds *kinds)
 {
 	free(kinds->labels);
 	free(kinds->is_observed);
+	free(kinds->is_factor);
 	free(kinds->by_maker);
 	vt_map_release(&kinds->places);
 	memset(kinds, 0, sizeof(*kinds));
@@ -292,6 +315,11 @@ static unsigned find_code(const struct vt_flow_kinds *kinds, const struct vt_all
 		return kinds->labels[index];
 	place = find_place(kinds, a);
 	return place ? place - 1 : VT_FLOW_NONE;
+}
+
+int vt_flow_kinds_is_factor(const struct vt_flow_kinds *kinds, uint32_t allocation)
+{
+	return kinds->is_factor && kinds->is_factor[allocation];
 }
 
 enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,

@@ -18,6 +18,7 @@ struct vt_flow_kinds {
 	const struct vt_model *model;
 	uint8_t *labels;      /* by allocation, with a flag; NULL: nothing was observed */
 	uint8_t *is_observed; /* by allocation: an operator of the graph made it */
+	uint8_t *is_factor;   /* by allocation: a leaf by which what layers made is multiplied */
 	struct vt_map places; /* place -> label, and its lead over others */
 	uint8_t *by_maker; /* by caller: what its place has, once that was asked */
 	struct vt_operators *operators;
@@ -27,6 +28,8 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 			const struct vt_names *names, struct vt_operators *operators);
 void vt_flow_kinds_release(struct vt_flow_kinds *kinds);
 
+/* Whether a product of a forward multiplied what layers made by it: so are weights, and no data. */
+int vt_flow_kinds_is_factor(const struct vt_flow_kinds *kinds, uint32_t allocation);
 /* What a forward made; VT_FLOW_NONE: not known. */
 enum vt_flow_label vt_flow_kinds_find(const struct vt_flow_kinds *kinds,
 				      const struct vt_allocation *a);

@@ -161,8 +161,9 @@ static void find_flow(struct vt_facts *facts)
 static void find_names(struct vt_facts *facts)
 {
 	vt_names_init(&facts->names, facts->model);
-	vt_parameter_containers_init(&facts->containers, &facts->names, facts->stages);
 	find_flow(facts);
+	vt_parameter_containers_init(&facts->containers, &facts->names, &facts->flow,
+				     facts->stages);
 }
 
 static void find_passes(struct vt_facts *facts)
@@ -464,6 +465,8 @@ uint32_t vt_facts_alike(const struct vt_facts *facts, const struct vt_allocation
 		return 0;
 	if (facts->containers.is_member[index_of(facts, a)])
 		bits |= 1u << VT_ALIKE_TREE;
+	if (facts->containers.is_factor[index_of(facts, a)])
+		bits |= 1u << VT_ALIKE_FACTORS;
 	if (facts->containers.is_score[index_of(facts, a)] ||
 	    facts->sampling.is_score[index_of(facts, a)])
 		bits |= 1u << VT_ALIKE_SCORES;

@@ -34,6 +34,7 @@ typedef VT_VECTOR(struct leaf) leaf_vector;
 struct search {
 	struct vt_parameter_containers *trees;
 	const struct vt_names *names;
+	const struct vt_flow_kinds *flow;
 	const struct vt_stages *stages;
 	const struct vt_model *model;
 	leaf_vector leaves;
@@ -213,16 +214,36 @@ static int has_common_side(const struct leaf *x, const struct leaf *y)
 	return 0;
 }
 
+static int is_member(const struct leaf *leaf, const struct leaf *root)
+{
+	return leaf->holder == root->holder && leaf->nr_sides <= MAX_DIMENSIONS &&
+	       strncmp(leaf->fold, root->fold, outer_place(root)) == 0 &&
+	       has_common_side(leaf, root);
+}
+
+static int is_multiplied_by(const struct search *search, const struct leaf *root)
+{
+	for (size_t i = 0; i < search->leaves.len; i++) {
+		const struct leaf *leaf = &search->leaves.items[i];
+
+		if (leaf->is_repeated && is_member(leaf, root) &&
+		    vt_flow_kinds_is_factor(search->flow, leaf->allocation))
+			return 1;
+	}
+	return 0;
+}
+
 static void mark_members(struct search *search, const struct leaf *root)
 {
-	size_t outer = outer_place(root);
+	int is_factor = is_multiplied_by(search, root);
 
 	for (size_t i = 0; i < search->leaves.len; i++) {
 		const struct leaf *leaf = &search->leaves.items[i];
 
-		if (leaf->holder == root->holder && leaf->nr_sides <= MAX_DIMENSIONS &&
-		    strncmp(leaf->fold, root->fold, outer) == 0 && has_common_side(leaf, root))
-			search->trees->is_member[leaf->allocation] = 1;
+		if (!is_member(leaf, root))
+			continue;
+		search->trees->is_member[leaf->allocation] = 1;
+		search->trees->is_factor[leaf->allocation] |= is_factor;
 	}
 }
 
@@ -277,15 +298,18 @@ static void find_vocabulary(struct search *search)
 }
 
 void vt_parameter_containers_init(struct vt_parameter_containers *trees,
-				  const struct vt_names *names, const struct vt_stages *stages)
+				  const struct vt_names *names, const struct vt_flow_kinds *flow,
+				  const struct vt_stages *stages)
 {
 	struct search search = { .trees = trees,
 				 .names = names,
+				 .flow = flow,
 				 .stages = stages,
 				 .model = names->model };
 	const struct leaf *last = NULL;
 
 	trees->is_member = vt_xcalloc((size_t)names->model->nr_allocations + 1, 1);
+	trees->is_factor = vt_xcalloc((size_t)names->model->nr_allocations + 1, 1);
 	trees->is_score = vt_xcalloc((size_t)names->model->nr_allocations + 1, 1);
 	trees->nr_native_stacks = names->model->frames.native_tree.nr_stacks;
 	trees->is_zeros = vt_xcalloc((size_t)trees->nr_native_stacks + 1, 1);
@@ -317,6 +341,7 @@ void vt_parameter_containers_init(struct vt_parameter_containers *trees,
 void vt_parameter_containers_release(struct vt_parameter_containers *trees)
 {
 	free(trees->is_member);
+	free(trees->is_factor);
 	free(trees->is_score);
 	free(trees->is_zeros);
 	memset(trees, 0, sizeof(*trees));

@@ -130,8 +130,9 @@
 
 /* Others of its shape or size. */
 #define VT_ALIKE(X)                                                                                \
-	X(TREE, "tree")     /* a container has such ones by number (parameter_containers.h) */     \
-	X(SCORES, "scores") /* ... or of a product on the way to a choice */
+	X(TREE, "tree")       /* a container has such ones by number (parameter_containers.h) */   \
+	X(FACTORS, "factors") /* ... and layers' results were multiplied by one */                 \
+	X(SCORES, "scores")   /* ... or of a product on the way to a choice */
 
 /* Of the device's highest use: a size alone must not decide above a thousandth. */
 #define VT_SHARES(X)                                                                               \
