@@ -344,6 +344,24 @@ static void a_gradient_made_in_forward_is_a_gradient(void **state)
 	CHECK(events);
 }
 
+/* What quantisation rounds in an own function, and keeps to pass the gradient straight through. */
+static void a_rounded_weight_is_no_gradient(void **state)
+{
+	static const struct event events[] = {
+		{ .made = MADE(4 * M, randn), .owner = "weights" },
+		{ .made = { .size = 2 * M, .python = MAIN, .native = APPLY(mm), .forward = 1 } },
+		{ .made = { .size = 4 * M, .python = MAIN, .native = APPLY(round), .forward = 1 },
+		  .owner = "activations/other",
+		  .free_at = 4,
+		  .freed_node = "RoundBackward" },
+		{ .made = NODE(4 * M, "RoundBackward", 1), .owner = "gradients" },
+		{ .made = MADE(1 * M, mul, .forward = 1) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
 /* Fully sharded data parallelism moves weights by its own functions. */
 static void shards_and_what_is_put_together_are_weights(void **state)
 {
@@ -669,6 +687,7 @@ int main(void)
 		TEST(masters_in_twice_the_width_belong_to_the_optimizer),
 		TEST(averages_in_twice_the_width_are_the_programs_own),
 		TEST(a_gradient_made_in_forward_is_a_gradient),
+		TEST(a_rounded_weight_is_no_gradient),
 		TEST(shards_and_what_is_put_together_are_weights),
 		TEST(what_a_collective_returns_is_communication),
 		TEST(a_computation_has_no_inputs),
