@@ -362,6 +362,34 @@ static void a_rounded_weight_is_no_gradient(void **state)
 	CHECK(events);
 }
 
+/* An own backward that integrates again, with and without recording; a node of its own. */
+static void what_an_own_backward_records_is_an_activation(void **state)
+{
+#define AGAIN(what, number)                                                                        \
+	{                                                                                          \
+		.size = 3 * M, .python = "solver.py:5 step < solver.py:9 Solve.backward",          \
+		.native = OP(add_Tensor), .node = "SolveBackward", .sequence = (number),           \
+		.thread = BUILD_ENGINE_THREAD, .grad = (what)                                      \
+	}
+	static const struct event events[] = {
+		{ .made = MADE(4 * M, randn), .owner = "weights" },
+		{ .made = MADE(1 * M, mm, .forward = 1) },
+		{ .made = AGAIN(VT_GRAD_ENABLED, 1),
+		  .owner = "activations/residual",
+		  .free_at = 4,
+		  .freed_node = "MulBackward0" },
+		{ .made = AGAIN(VT_GRAD_DISABLED, 1),
+		  .owner = "activation gradients",
+		  .free_at = 5,
+		  .freed_node = "MulBackward0" },
+		{ .made = NODE(4 * M, "MmBackward0", 1), .owner = "gradients" },
+		{ .made = MADE(1 * M, mul, .forward = 1) },
+	};
+
+	(void)state;
+	CHECK(events);
+}
+
 /* Fully sharded data parallelism moves weights by its own functions. */
 static void shards_and_what_is_put_together_are_weights(void **state)
 {
@@ -688,6 +716,7 @@ int main(void)
 		TEST(averages_in_twice_the_width_are_the_programs_own),
 		TEST(a_gradient_made_in_forward_is_a_gradient),
 		TEST(a_rounded_weight_is_no_gradient),
+		TEST(what_an_own_backward_records_is_an_activation),
 		TEST(shards_and_what_is_put_together_are_weights),
 		TEST(what_a_collective_returns_is_communication),
 		TEST(a_computation_has_no_inputs),

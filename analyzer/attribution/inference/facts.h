@@ -73,7 +73,7 @@ uint32_t vt_facts_lifetimes(const struct vt_facts *facts, const struct vt_alloca
 uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation *a);
 /* Bit per enum vt_yield. */
 uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocation *a);
-/* Bit per enum vt_grad_mode and enum vt_repeat; 0 outside of modules. */
+/* Bit per enum vt_grad_mode and enum vt_repeat; the latter is 0 outside of modules. */
 uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_allocation *a);
 uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a);
 /* What the probe saw: bit per enum vt_role, enum vt_flag, enum vt_thing. */

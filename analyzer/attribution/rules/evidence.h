@@ -52,7 +52,11 @@
 #define VT_YIELDS(X)                                                                               \
 	X(GRADIENT, "gradient") /* ... of a parameter, which was its input */
 
-/* Whether autograd numbered nodes during the call of the outermost module that made it. */
+/*
+ * Whether autograd numbered nodes during the call of the outermost module that made it.  Outside of
+ * modules, "on": autograd recorded the operator that made it; under a node of the backward pass:
+ * recording was switched on there.
+ */
 #define VT_GRAD_MODES(X)                                                                           \
 	X(ON, "on")                                                                                \
 	X(OFF, "off")
