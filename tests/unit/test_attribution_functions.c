@@ -344,7 +344,10 @@ static void a_gradient_made_in_forward_is_a_gradient(void **state)
 	CHECK(events);
 }
 
-/* What quantisation rounds in an own function, and keeps to pass the gradient straight through. */
+/*
+ * What quantisation rounds in an own function, and keeps to pass the gradient straight through; and
+ * what it returns, which the next operator keeps.
+ */
 static void a_rounded_weight_is_no_gradient(void **state)
 {
 	static const struct event events[] = {
@@ -352,8 +355,12 @@ static void a_rounded_weight_is_no_gradient(void **state)
 		{ .made = { .size = 2 * M, .python = MAIN, .native = APPLY(mm), .forward = 1 } },
 		{ .made = { .size = 4 * M, .python = MAIN, .native = APPLY(round), .forward = 1 },
 		  .owner = "activations/other",
-		  .free_at = 4,
+		  .free_at = 5,
 		  .freed_node = "RoundBackward" },
+		{ .made = { .size = 4 * M, .python = MAIN, .native = APPLY(mul), .forward = 1 },
+		  .owner = "activations/conv",
+		  .free_at = 5,
+		  .freed_node = "ConvolutionBackward0" },
 		{ .made = NODE(4 * M, "RoundBackward", 1), .owner = "gradients" },
 		{ .made = MADE(1 * M, mul, .forward = 1) },
 	};

@@ -230,5 +230,68 @@ def contrast():
         optimizer.zero_grad()
 
 
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w, scale):
+        q = torch.round(w / scale)
+        ctx.save_for_backward(q)
+        return torch.clamp(q, -127, 127) * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        q, = ctx.saved_tensors
+        return grad * (q.abs() <= 127), None
+
+
+class FakeQuant(nn.Module):
+    """Of activations: a moving range in buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("low", torch.zeros(1))
+        self.register_buffer("high", torch.ones(1))
+
+    def forward(self, x):
+        if self.training:
+            with torch.no_grad():
+                self.low.lerp_(x.min().view(1), 0.01)
+                self.high.lerp_(x.max().view(1), 0.01)
+        scale = ((self.high - self.low) / 255).clamp_min(1e-8)
+        point = (-self.low / scale).round().clamp(0, 255).int()
+        return torch.fake_quantize_per_tensor_affine(x, scale, point, 0, 255)
+
+
+class QConv(nn.Conv2d):
+    def forward(self, x):
+        scale = self.weight.detach().abs().amax(dim=(1, 2, 3), keepdim=True).clamp_min(1e-8) / 127
+        return self._conv_forward(x, Rounded.apply(self.weight, scale), self.bias)
+
+
+class RoundedUnit(nn.Module):
+    def __init__(self, cin, cout, stride):
+        super().__init__()
+        self.conv, self.bn, self.quant = QConv(cin, cout, 3, stride, 1, bias=False), nn.BatchNorm2d(cout), FakeQuant()
+
+    def forward(self, x):
+        return self.quant(F.relu6(self.bn(self.conv(x))))
+
+
+@case(family="CNN by hand", mode="fp32, weights and activations rounded in training", heads=["8"],
+      roles={":QConv": "conv", ":RoundedUnit": "conv"})
+def quantised_training():
+    net = nn.Sequential(FakeQuant(), RoundedUnit(3, 32, 1), RoundedUnit(32, 64, 2), RoundedUnit(64, 64, 1),
+                        RoundedUnit(64, 128, 2), RoundedUnit(128, 128, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                        nn.Linear(128, 100)).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.05, momentum=0.9, weight_decay=5e-4, nesterov=True)
+    watch(net, optimizer)
+    for n in range(3):
+        x, y = torch.rand(16, 3, 96, 96).cuda(), torch.randint(0, 100, (16,)).cuda()
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        stage(f"forward-{n}", inputs="x, y")
+        loss.backward()
+        optimizer.step()
+
+
 if __name__ == "__main__":
     main()
