@@ -260,5 +260,66 @@ def mixture_density():
         optimizer.zero_grad()
 
 
+DIM, HEADS, LAYERS, VOCAB, PREFIX = 384, 6, 4, 5000, 32
+
+
+def frozen(*shape):
+    return torch.randn(*shape, device="cuda") * 0.02
+
+
+def make_frozen():
+    def layer():
+        return {"qkv": frozen(DIM, 3 * DIM), "proj": frozen(DIM, DIM), "in": frozen(DIM, 4 * DIM),
+                "in_b": frozen(4 * DIM), "out": frozen(4 * DIM, DIM), "g1": frozen(DIM), "g2": frozen(DIM)}
+    return {"wte": frozen(VOCAB, DIM), "wpe": frozen(512, DIM), "layers": [layer() for _ in range(LAYERS)]}
+
+
+def split(x):
+    return x.unflatten(-1, (HEADS, DIM // HEADS)).transpose(1, 2)
+
+
+def look(x, layer, before):
+    q, k, v = map(split, (x @ layer["qkv"]).split(DIM, dim=-1))
+    k, v = (torch.cat([b.expand(len(x), -1, -1, -1), y], dim=2) for b, y in zip(before, (k, v)))
+    n = q.shape[2]
+    mask = torch.ones(n, n + PREFIX, dtype=torch.bool, device=x.device).tril(PREFIX)
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return y.transpose(1, 2).reshape(x.shape) @ layer["proj"]
+
+
+def widen(x, layer):
+    return F.gelu(torch.addmm(layer["in_b"], x.flatten(0, 1), layer["in"])).mm(layer["out"]).view_as(x)
+
+
+def center(x, gain):
+    return F.layer_norm(x, (DIM,), gain)
+
+
+def speak(base, prefixes, ids):
+    x = base["wte"][ids] + base["wpe"][: ids.shape[1]]
+    for layer, before in zip(base["layers"], prefixes):
+        x = x + look(center(x, layer["g1"]), layer, before)
+        x = x + widen(center(x, layer["g2"]), layer)
+    return head(x @ base["wte"].T)
+
+
+@case(family="decoder of functions", mode="frozen dictionaries, keys and values before each layer trained", hard=True,
+      functions={"look": "attention", "widen": "mlp", "center": "norm", "speak": "residual"})
+def prefix_tuned():
+    base = make_frozen()
+    prefixes = [tuple(frozen(HEADS, PREFIX, DIM // HEADS).requires_grad_() for _ in "kv") for _ in range(LAYERS)]
+    optimizer = torch.optim.Adam([p for pair in prefixes for p in pair], lr=1e-3)
+    watch(optimizer)
+    stage("loaded", weights="base, prefixes")
+    for n in range(3):
+        ids = torch.randint(0, VOCAB, (8, 128)).cuda()
+        logits = speak(base, prefixes, ids)
+        loss = F.cross_entropy(logits[:, :-1].reshape(-1, VOCAB), ids[:, 1:].reshape(-1))
+        stage(f"forward-{n}", weights="base, prefixes", inputs="ids")
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 if __name__ == "__main__":
     main()
