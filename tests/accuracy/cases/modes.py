@@ -4,6 +4,7 @@ import os
 
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 from stage import case, head, main, stage, watch
 from torch import nn
 
@@ -306,6 +307,33 @@ def kept_outputs():
             losses.append(F.cross_entropy(model(ids).flatten(0, 1), ids.flatten()))
         if step % 2:
             stage(f"kept-{step}", inputs="ids", user="kept, losses")
+
+
+SIDES = (256, 1024), (1024, 256)
+
+
+def part(x, a, b):
+    return x + torch.tanh(x @ a) @ b
+
+
+@case(family="functions", mode="fp32, checkpointing with reentrance", hard=True,
+      functions={"part": "other"})
+def functions_again():
+    pairs = [tuple((torch.randn(*sides, device="cuda") * 0.05).requires_grad_() for sides in SIDES)
+             for _ in range(4)]
+    optimizer = torch.optim.Adam([p for pair in pairs for p in pair], lr=1e-3)
+    watch(optimizer)
+    stage("loaded", weights="pairs")
+    for n in range(3):
+        x = torch.randn(4096, 256).cuda()
+        y = x
+        for a, b in pairs:
+            y = torch.utils.checkpoint.checkpoint(part, y, a, b, use_reentrant=True)
+        loss = y.pow(2).mean()
+        stage(f"forward-{n}", weights="pairs", inputs="x")
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 if __name__ == "__main__":
