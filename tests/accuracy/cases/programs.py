@@ -305,5 +305,54 @@ def fixed_point():
         optimizer.zero_grad()
 
 
+def make_stack(width, depth, is_trained):
+    def matrix(*shape):
+        return (torch.randn(*shape, device="cuda") * 0.02).requires_grad_(is_trained)
+
+    return [{"level": torch.ones(width, device="cuda", requires_grad=is_trained), "up": matrix(width, 4 * width),
+             "down": matrix(4 * width, width)} for _ in range(depth)]
+
+
+def evened(layer, x):
+    return F.layer_norm(x, x.shape[-1:], layer["level"])
+
+
+def widened(layer, x):
+    return F.gelu(x @ layer["up"]) @ layer["down"]
+
+
+def features(stack, x):
+    found = []
+    for layer in stack:
+        x = x + widened(layer, evened(layer, x))
+        found.append(x)
+    return found
+
+
+def distance(teacher, student, bridge, x, small):
+    with torch.no_grad():
+        wanted = features(teacher, x)
+    return sum(F.mse_loss(found @ bridge, w) for found, w in zip(features(student, small), wanted))
+
+
+@case(family="teacher of functions", mode="fp32, frozen teacher and student in lists of dictionaries, every layer taught",
+      functions={"evened": "norm", "widened": "mlp", "features": "residual", "distance": "activations"}, hard=True)
+def taught_by_functions():
+    teacher, student = make_stack(768, 6, False), make_stack(256, 6, True)
+    bridge = torch.randn(256, 768, device="cuda", requires_grad=True)
+    optimizer = torch.optim.AdamW([*(t for layer in student for t in layer.values()), bridge])
+    held = "[t for layer in teacher + student for t in layer.values()], bridge"
+    watch(optimizer)
+    stage("loaded", weights=held)
+    for step in range(3):
+        x, small = torch.randn(16, 128, 768).cuda(), torch.randn(16, 128, 256).cuda()
+        loss = distance(teacher, student, bridge, x, small)
+        stage(f"forward-{step}", weights=held, inputs="x, small")
+        optimizer.zero_grad()
+        loss.backward()
+        stage(f"backward-{step}", weights=held, inputs="x, small")
+        optimizer.step()
+
+
 if __name__ == "__main__":
     main()
