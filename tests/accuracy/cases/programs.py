@@ -335,7 +335,7 @@ def distance(teacher, student, bridge, x, small):
     return sum(F.mse_loss(found @ bridge, w) for found, w in zip(features(student, small), wanted))
 
 
-@case(family="teacher of functions", mode="fp32, frozen teacher and student in lists of dictionaries, every layer taught",
+@case(family="teacher of functions", mode="fp32, frozen teacher and student in lists of dictionaries",
       functions={"evened": "norm", "widened": "mlp", "features": "residual", "distance": "activations"}, hard=True)
 def taught_by_functions():
     teacher, student = make_stack(768, 6, False), make_stack(256, 6, True)
