@@ -37,6 +37,8 @@ def parse(arguments):
                         help="recordings of tests/diagnosis/proof --keep, too")
     parser.add_argument("--no-cases", action="store_true", help="only those")
     parser.add_argument("--whole", action="store_true", help="leave out everything in every program")
+    parser.add_argument("--decided", action="store_true",
+                        help="only which rules decide, in how many programs: leave out nothing (a second a recording)")
     parser.add_argument("--no-truth", action="store_true", help="do not ask what is right; a truth takes a run")
     parser.add_argument("--json", metavar="FILE", help="write the same figures there")
     return parser.parse_args(arguments)
@@ -107,7 +109,8 @@ def recordings(options, folder):
     probes = "10" if options.probe == "both" else options.probe
     for probe, name in itertools.product(probes, () if options.no_cases else options.case or entries):
         if runs.has(entries[name]):
-            yield functools.partial(recording_of, entries[name], probe, folder, not options.no_truth)
+            yield functools.partial(recording_of, entries[name], probe, folder,
+                                    not options.no_truth and not options.decided)
     for database in sorted(options.also.glob("*/run.db") if options.also else ()):
         name = database.parent.name
         yield functools.partial(Recording, name, name.partition("-")[0], database)
@@ -124,13 +127,19 @@ def units_of(sections, deciding):
     return units | {f"fact {fact}": numbers for fact, numbers in by_fact.items() if numbers & deciding}
 
 
-def ablate(recording, sections, table, is_whole):
-    base = recording.owners("".join(s.text for s in sections))
+def decide(recording, sections, table):
+    """Adds what each rule decides to the table; returns the numbers of those that decide anything."""
     tagged = recording.owners("".join(s.tagged() for s in sections))
     deciding = {int(owner.rpartition(TAG)[2]) for _, owner in tagged.values() if TAG in owner}
     for _, (size, owner) in tagged.items():
         if TAG in owner:
             table[sections[int(owner.rpartition(TAG)[2])].name].decided[recording.family] += size
+    return deciding
+
+
+def ablate(recording, sections, table, is_whole):
+    base = recording.owners("".join(s.text for s in sections))
+    deciding = decide(recording, sections, table)
     for name, without in units_of(sections, deciding).items():
         if not is_whole and len(table[name].changed) >= ENOUGH:
             continue
@@ -162,11 +171,14 @@ def main(arguments):
         for make in recordings(options, folder):
             try:
                 recording = make()
-                ablate(recording, sections, table, options.whole)
+                if options.decided:
+                    decide(recording, sections, table)
+                else:
+                    ablate(recording, sections, table, options.whole)
                 print(recording.name, file=sys.stderr, flush=True)
             except runs.Failed as error:
                 print(f"FAILED {str(error).strip().splitlines()[-1]}", file=sys.stderr)
-    rows = sorted(table.items(), key=lambda item: -len(item[1].changed))
+    rows = sorted(table.items(), key=lambda item: -len(item[1].decided if options.decided else item[1].changed))
     print(f"{'left out':60} {'decides in':>10} {'changes in':>10} {'MiB changed':>12} {'MiB made right':>15}  e.g.")
     for name, row in rows:
         print(f"{name:60} {len(row.decided):10} {len(row.changed):10}"
