@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ten programs that were written when the work on owners was done, to see how it does on what it was not built with."""
+"""Programs of libraries around the loop: trl, Lightning, diffusers, torchvision, accelerate, timm, pipelines."""
 import torch
 import torch.nn.functional as F
 from program import case, main, stage

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""As strangers.py, written afterwards."""
+"""Programs by hand around what is between layers: latents, codes, blends of patches, rewards, recurrences."""
 import torch
 import torch.nn.functional as F
 from program import case, main
