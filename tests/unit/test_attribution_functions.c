@@ -523,25 +523,6 @@ static void blank_blocks_that_an_engine_gives_to_modules_are_a_cache(void **stat
 	CHECK(trained);
 }
 
-/* A variable's name tells a batch from results that were put together. */
-static void a_batch_put_together_is_told_by_its_name(void **state)
-{
-	static const struct event events[] = {
-		{ .made = { .size = 1 * M, .python = NET, .forward = 1 }, .free_at = 2 },
-		{ .made = NODE(1 * M, "TanhBackward0", 1), .free_at = 2 },
-		{ .made = MADE(4 * M, cat, .forward = 1), .owner = "inputs",
-		  SEEN("obs", "512,2048") },
-		{ .made = MADE(4 * M, cat, .forward = 1), .owner = "user/found",
-		  SEEN("found", "512,2048") },
-		{ .made = { .size = 1 * M, .python = NET, .forward = 2 }, .free_at = 6 },
-		{ .made = NODE(1 * M, "TanhBackward0", 2), .free_at = 6 },
-		{ .made = MADE(512, mul, .forward = 2) },
-	};
-
-	(void)state;
-	CHECK(events);
-}
-
 /* A replay buffer as large as what cuBLAS takes for itself, in a backward pass as well. */
 static void what_a_library_keeps_is_no_gradient(void **state)
 {
@@ -729,7 +710,6 @@ int main(void)
 		TEST(a_computation_has_no_inputs),
 		TEST(what_a_module_keeps_of_every_call_is_a_cache),
 		TEST(blank_blocks_that_an_engine_gives_to_modules_are_a_cache),
-		TEST(a_batch_put_together_is_told_by_its_name),
 		TEST(what_a_library_keeps_is_no_gradient),
 		TEST(beside_an_optimizer_zeros_are_no_state),
 		TEST(what_the_line_of_a_cache_makes_is_a_cache),
