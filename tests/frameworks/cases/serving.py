@@ -251,7 +251,7 @@ class SplitHead(nn.Module):
 
 @case(family="engine by hand", mode="tensor parallel with two ranks, static cache", heads=["head.inner"],
       roles={":Attend": "attention", ":Feed": "mlp"}, functions={"SplitHead.all_gather": "communication"},
-      stages=("forward",), ranks=2, device="h100-80g,count=2")
+      stages=("generation",), ranks=2, device="h100-80g,count=2")
 def engine_of_two():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
