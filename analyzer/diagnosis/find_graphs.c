@@ -178,10 +178,8 @@ static void find_later_readers(const struct vt_finding_context *context, struct 
 		for (uint32_t t = 0; t < call->nr_tensors && !call->node_class; t++) {
 			const struct vt_call_tensor *tensor =
 				&calls->tensors[call->first_tensor + t];
-			uint32_t i = tensor->allocation;
-
+			uint32_t i = tensor->allocation, pass;
 			const struct vt_allocation *a;
-			uint32_t pass;
 
 			if (tensor->is_output || i == VT_NO_INDEX)
 				continue;

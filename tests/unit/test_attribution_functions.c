@@ -345,8 +345,8 @@ static void a_gradient_made_in_forward_is_a_gradient(void **state)
 }
 
 /*
- * What quantisation rounds in an own function, and keeps to pass the gradient straight through; and
- * what it returns, which the next operator keeps.
+ * What a custom function rounds to quantise a weight, and keeps for its backward; and what it
+ * returns, which the next operator keeps.
  */
 static void a_rounded_weight_is_no_gradient(void **state)
 {
@@ -369,7 +369,7 @@ static void a_rounded_weight_is_no_gradient(void **state)
 	CHECK(events);
 }
 
-/* An own backward that integrates again, with and without recording; a node of its own. */
+/* A custom backward that runs its solver again, with recording switched on and off; one node. */
 static void what_an_own_backward_records_is_an_activation(void **state)
 {
 #define AGAIN(what, number)                                                                        \

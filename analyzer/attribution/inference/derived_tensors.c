@@ -345,10 +345,12 @@ static void find_products(struct search *search, const struct vt_passes *passes)
 	search->has_product = vt_xcalloc((size_t)passes->nr + 1, 1);
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &search->model->allocations[i];
-		uint32_t pass = vt_passes_find(passes, a);
+		uint32_t pass;
 
-		if (pass != VT_NO_INDEX && vt_allocation_is_owned(a) &&
-		    is_made_by(search, a, PRODUCT))
+		if (!vt_allocation_is_owned(a) || !is_made_by(search, a, PRODUCT))
+			continue;
+		pass = vt_passes_find(passes, a);
+		if (pass != VT_NO_INDEX)
 			search->has_product[pass] = 1;
 	}
 }
@@ -363,14 +365,17 @@ void vt_derived_tensors_find(struct vt_facts *facts)
 	find_products(&search, passes);
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &facts->model->allocations[i];
-		uint32_t pass = vt_passes_find(passes, a);
+		uint32_t pass;
 
 		/* A backward pass consumes what the model returned. */
 		if (a->common->made->node_class)
 			search.results.len = 0;
-		else if (vt_allocation_is_owned(a) && pass != VT_NO_INDEX)
+		if (a->common->made->node_class || !vt_allocation_is_owned(a))
+			continue;
+		pass = vt_passes_find(passes, a);
+		if (pass != VT_NO_INDEX)
 			see_in_pass(&search, i, pass);
-		else if (vt_allocation_is_owned(a))
+		else
 			see_outside(&search, i);
 	}
 	vt_vector_release(&search.results);

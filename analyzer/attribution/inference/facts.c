@@ -326,13 +326,14 @@ uint32_t vt_facts_yields(const struct vt_facts *facts, const struct vt_allocatio
 uint32_t vt_facts_grad_modes(const struct vt_facts *facts, const struct vt_allocation *a)
 {
 	const struct vt_call *call = vt_calls_find(&facts->stages->calls, index_of(facts, a));
-	int is_recorded = a->common->made->grad == VT_GRAD_ENABLED &&
-			  (a->common->made->node_class ||
-			   vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a)));
 
-	if (!call)
-		return is_recorded ? 1u << VT_GRAD_MODE_ON : 0;
-	return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);
+	if (call)
+		return 1u << (call->has_autograd ? VT_GRAD_MODE_ON : VT_GRAD_MODE_OFF);
+	return a->common->made->grad == VT_GRAD_ENABLED &&
+			       (a->common->made->node_class ||
+				vt_calls_is_numbered(&facts->stages->calls, index_of(facts, a)))
+		       ? 1u << VT_GRAD_MODE_ON
+		       : 0;
 }
 
 uint32_t vt_facts_repeats(const struct vt_facts *facts, const struct vt_allocation *a)

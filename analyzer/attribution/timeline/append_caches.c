@@ -46,7 +46,7 @@ static struct vt_module_link inner_module(const struct vt_carried_tensors *carri
 	uint32_t nr;
 	const struct vt_module_link *links;
 
-	if (vt_passes_find(carried->passes, a) != carried->order[position])
+	if (!vt_pass_has(vt_carried_tensors_pass(carried, position), a))
 		return none;
 	links = vt_module_stacks_get(carried->chains, a->common->made->python_stack, &nr);
 	return nr && links[0].address != vt_carried_tensors_pass(carried, position)->module

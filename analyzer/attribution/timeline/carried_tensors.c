@@ -104,7 +104,7 @@ uint64_t vt_carried_tensors_first_size(const struct vt_carried_tensors *carried,
 	for (uint32_t i = carried->first[pass]; i < carried->first[pass + 1]; i++) {
 		const struct vt_allocation *a = &carried->model->allocations[i];
 
-		if (vt_allocation_is_owned(a) && vt_passes_find(carried->passes, a) == pass)
+		if (vt_allocation_is_owned(a) && vt_pass_has(&carried->passes->passes[pass], a))
 			return a->common->size_bytes;
 	}
 	return 0;
@@ -176,9 +176,9 @@ static void gather_between(const struct vt_carried_tensors *carried, uint32_t po
 	for (uint32_t i = carried->first[here]; i < carried->first[end]; i++) {
 		const struct vt_allocation *a = &carried->model->allocations[i];
 
-		if (vt_passes_find(carried->passes, a) == VT_NO_INDEX &&
-		    vt_allocation_is_owned(a) && a->common->made->thread == pass->thread &&
-		    a->common->made->python_stack && !a->common->made->node_class)
+		if (vt_allocation_is_owned(a) && a->common->made->thread == pass->thread &&
+		    a->common->made->python_stack && !a->common->made->node_class &&
+		    vt_passes_find(carried->passes, a) == VT_NO_INDEX)
 			vt_vector_push(found, describe(carried, i));
 	}
 }
@@ -259,7 +259,7 @@ void vt_carried_tensors_gather(const struct vt_carried_tensors *carried, uint32_
 	found->len = 0;
 	gather_between(carried, position, &between);
 	for (uint32_t i = carried->first[pass]; i < carried->first[pass + 1]; i++)
-		if (vt_passes_find(carried->passes, &carried->model->allocations[i]) == pass &&
+		if (vt_pass_has(&carried->passes->passes[pass], &carried->model->allocations[i]) &&
 		    is_left(carried, position, &carried->model->allocations[i], &between))
 			add_found(carried, i, found);
 	vt_vector_sort(found, compare_carried);
@@ -276,7 +276,7 @@ void vt_carried_tensors_returned(const struct vt_carried_tensors *carried, uint3
 	for (uint32_t i = carried->first[pass]; i < carried->first[pass + 1]; i++) {
 		const struct vt_allocation *a = &carried->model->allocations[i];
 
-		if (vt_passes_find(carried->passes, a) == pass && vt_allocation_is_owned(a) &&
+		if (vt_pass_has(&carried->passes->passes[pass], a) && vt_allocation_is_owned(a) &&
 		    a->freed_event >= end)
 			add_found(carried, i, found);
 	}

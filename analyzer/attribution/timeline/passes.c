@@ -131,17 +131,22 @@ void vt_passes_init(struct vt_passes *passes, const struct vt_timeline *timeline
 	passes->nr_generations = walk.generation;
 }
 
-/* One pass is open at a time; other threads and autograd's nodes may allocate while it is. */
-uint32_t vt_passes_find(const struct vt_passes *passes, const struct vt_allocation *a)
+/* Other threads and autograd's nodes may allocate while it is open. */
+int vt_pass_has(const struct vt_pass *pass, const struct vt_allocation *a)
 {
 	const struct vt_caller *made = a->common->made;
-	size_t behind = vt_search_first(i, passes->nr, passes->passes[i].first_event <= a->event);
-	const struct vt_pass *pass = behind ? &passes->passes[behind - 1] : NULL;
 
-	if (!pass || a->event >= pass->end_event || pass->thread != made->thread ||
-	    made->node_class || !made->python_stack)
-		return VT_NO_INDEX;
-	return (uint32_t)(behind - 1);
+	return a->event >= pass->first_event && a->event < pass->end_event &&
+	       made->thread == pass->thread && !made->node_class && made->python_stack;
+}
+
+/* One is open at a time. */
+uint32_t vt_passes_find(const struct vt_passes *passes, const struct vt_allocation *a)
+{
+	size_t behind = vt_search_first(i, passes->nr, passes->passes[i].first_event <= a->event);
+
+	return behind && vt_pass_has(&passes->passes[behind - 1], a) ? (uint32_t)(behind - 1)
+								     : VT_NO_INDEX;
 }
 
 void vt_passes_release(struct vt_passes *passes)

@@ -48,7 +48,9 @@ struct vt_passes {
 /* All passes are calls, and generations those that a frame shows, until decoding.h judges them. */
 void vt_passes_init(struct vt_passes *passes, const struct vt_timeline *timeline,
 		    const struct vt_stage_evidence *evidence, const struct vt_calls *calls);
-/* Index of the pass that an allocation was made in, or VT_NO_INDEX. */
+/* Whether an allocation was made in that pass. */
+int vt_pass_has(const struct vt_pass *pass, const struct vt_allocation *a);
+/* Index of the pass that has it, or VT_NO_INDEX. */
 uint32_t vt_passes_find(const struct vt_passes *passes, const struct vt_allocation *a);
 void vt_passes_release(struct vt_passes *passes);
 
