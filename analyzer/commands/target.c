@@ -222,6 +222,28 @@ static unsigned find_free_number(const struct vt_target *target)
 	}
 }
 
+/* Never over a file that came in the meantime. */
+static void bring_back(const char *aside, const char *file)
+{
+	if (vt_util_rename(aside, file))
+		fprintf(stderr, "vtrace: moved %s to %s: %s\n", file, aside, strerror(errno));
+}
+
+static void forget_aside(struct vt_target *target, int file)
+{
+	free(target->aside[file]);
+	target->aside[file] = NULL;
+}
+
+static void bring_all_back(struct vt_target *target)
+{
+	for (int i = 0; i < VT_TARGET_FILES; i++) {
+		if (target->aside[i])
+			bring_back(target->aside[i], target->files[i]);
+		forget_aside(target, i);
+	}
+}
+
 static int set_aside(struct vt_target *target, struct vt_diag *diag)
 {
 	unsigned number = find_free_number(target);
@@ -237,7 +259,7 @@ static int set_aside(struct vt_target *target, struct vt_diag *diag)
 		if (errno != ENOENT) {
 			vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: cannot replace: %s",
 				    target->files[i], strerror(errno));
-			vt_target_settle(target);
+			bring_all_back(target);
 			return -1;
 		}
 	}
@@ -253,26 +275,15 @@ int vt_target_reserve(struct vt_target *target, int is_replacing, struct vt_diag
 	return set_aside(target, diag);
 }
 
-/* Never over a file that came in the meantime. */
-static void bring_back(const char *aside, const char *file)
-{
-	if (vt_util_rename(aside, file))
-		fprintf(stderr, "vtrace: moved %s to %s: %s\n", file, aside,
-			strerror(errno));
-}
-
 void vt_target_settle(struct vt_target *target)
 {
-	int is_replaced = target->files[DATABASE] && is_there(target);
-
+	if (!target->files[DATABASE] || !is_there(target)) {
+		bring_all_back(target);
+		return;
+	}
 	for (int i = 0; i < VT_TARGET_FILES; i++) {
-		if (!target->aside[i])
-			continue;
-		if (is_replaced)
+		if (target->aside[i])
 			unlink(target->aside[i]);
-		else
-			bring_back(target->aside[i], target->files[i]);
-		free(target->aside[i]);
-		target->aside[i] = NULL;
+		forget_aside(target, i);
 	}
 }
