@@ -9,6 +9,7 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "analyzer/model/producer.h"
 #include "analyzer/output/table.h"
 
 #define MOST_PLACE 60
@@ -140,17 +141,10 @@ typedef VT_VECTOR(struct place) place_vector;
 
 static char *text_of(const struct vt_describe *describe, const struct vt_hotspot *spot)
 {
-	const struct vt_caller *made = spot->first->common->made;
-	struct vt_lines lines = vt_describe_python(describe, made->python_stack);
-	char *text;
+	struct vt_producer producer = vt_producer_of(describe->model, spot->first);
+	char *line = vt_producer_first_line(describe, &producer);
 
-	if (!lines.nr) {
-		vt_lines_free(&lines);
-		lines = vt_describe_native(describe, made->native_stack);
-	}
-	text = vt_xstrdup(lines.nr ? lines.text[0] : "(no stack)");
-	vt_lines_free(&lines);
-	return text;
+	return line ? line : vt_xstrdup("(no stack)");
 }
 
 static void add_places(place_vector *all, const struct vt_describe *describe,

@@ -3,6 +3,7 @@
 
 #include "analyzer/analysis/limits.h"
 #include "analyzer/output/json.h"
+#include "analyzer/report/stacks_json.h"
 
 static json_t *totals_json(const struct vt_layout_totals *totals)
 {
@@ -114,12 +115,7 @@ static json_t *pins_json(struct vt_frag *frag, const struct vt_frag_device *devi
 		vt_json_set(object, "blocks", pin->blocks);
 		vt_json_set(object, "owner",
 			    vt_attribution_owner(&frag->analysis->attribution, pin->owner));
-		vt_json_set(object, "python",
-			    vt_json_lines(vt_describe_python(&frag->describe,
-							     a->common->made->python_stack)));
-		vt_json_set(object, "native",
-			    vt_json_lines(vt_describe_native(&frag->describe,
-							     a->common->made->native_stack)));
+		vt_stacks_json_set(object, &frag->describe, a);
 	}
 	return array;
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "analyzer/model/producer.h"
 #include "analyzer/output/json.h"
+#include "analyzer/report/stacks_json.h"
 
 /* "variable,list" as an array. */
 static json_t *kinds_json(const char *kinds)
@@ -49,12 +49,7 @@ static json_t *leak_json(const struct vt_leaks *leaks, const struct vt_leak *lea
 	vt_json_set(object, "largest_block", a->event);
 	vt_json_set_if(object, "first_iteration", leak->first_iteration, leak->first_iteration);
 	vt_json_set_if(object, "last_iteration", leak->last_iteration, leak->last_iteration);
-	vt_json_set(
-		object, "python",
-		vt_json_lines(vt_describe_python(&leaks->describe, vt_producer_stack(model, a))));
-	vt_json_set(
-		object, "native",
-		vt_json_lines(vt_describe_native(&leaks->describe, a->common->made->native_stack)));
+	vt_stacks_json_set(object, &leaks->describe, a);
 	vt_json_set(object, "held_by", holders_json(leak));
 	return object;
 }

@@ -18,14 +18,8 @@ static const char *signed_bytes(char *text, double bytes)
 
 static void print_frames(struct vt_leaks *leaks, const struct vt_allocation *a, FILE *out)
 {
-	const struct vt_model *model = leaks->attribution->facts->model;
-	struct vt_lines lines =
-		vt_describe_python(&leaks->describe, vt_producer_stack(model, a));
+	struct vt_lines lines = vt_producer_lines(&leaks->describe, a);
 
-	if (!lines.nr) {
-		vt_lines_free(&lines);
-		lines = vt_describe_native(&leaks->describe, a->common->made->native_stack);
-	}
 	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
 		fprintf(out, "       %s\n", lines.text[i]);
 	if (!lines.nr)

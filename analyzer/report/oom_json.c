@@ -4,6 +4,7 @@
 #include "analyzer/analysis/books_json.h"
 #include "analyzer/model/when.h"
 #include "analyzer/output/json.h"
+#include "analyzer/report/stacks_json.h"
 
 static void set_bytes(json_t *object, const char *key, uint64_t bytes)
 {
@@ -45,9 +46,7 @@ static json_t *pins_json(const struct vt_oom *oom, const struct vt_frag_device *
 			object, "owner",
 			vt_json_text(vt_attribution_owner(&oom->analysis->attribution,
 							  pin->owner)));
-		json_object_set_new(object, "python",
-				    vt_json_lines(vt_describe_python(
-					    oom->describe, a->common->made->python_stack)));
+		vt_stacks_json_set(object, oom->describe, a);
 		json_array_append_new(array, object);
 	}
 	return array;

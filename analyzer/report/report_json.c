@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyzer/model/samples.h"
-#include "analyzer/model/producer.h"
 #include "analyzer/analysis/books_json.h"
 #include "analyzer/analysis/ended.h"
 #include "analyzer/report/context_section.h"
@@ -17,6 +16,7 @@
 #include "analyzer/report/report_warn.h"
 #include "analyzer/report/reached_thresholds.h"
 #include "analyzer/base/util.h"
+#include "analyzer/report/stacks_json.h"
 #include "analyzer/report/zero_reads.h"
 
 #define FORMAT 1
@@ -83,22 +83,6 @@ static json_t *run(const struct vt_report *report)
 	return object;
 }
 
-/* "forward_python" is empty where it is not the place that counts. */
-static void set_stacks(json_t *object, const struct vt_report *report,
-		       const struct vt_allocation *a)
-{
-	const struct vt_describe *describe = &report->describe;
-	uint32_t producer = vt_producer_stack(describe->model, a);
-
-	vt_json_set(object, "python",
-		    vt_json_lines(vt_describe_python(describe, a->common->made->python_stack)));
-	vt_json_set(object, "forward_python",
-		    vt_json_lines(vt_describe_python(
-			    describe, producer == a->common->made->python_stack ? 0 : producer)));
-	vt_json_set(object, "native",
-		    vt_json_lines(vt_describe_native(describe, a->common->made->native_stack)));
-}
-
 /* The largest places; all, or only those that no rule names. */
 static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *hotspots,
 		      int is_unknown)
@@ -117,7 +101,7 @@ static json_t *stacks(const struct vt_report *report, const struct vt_hotspots *
 		vt_json_set(object, "blocks", spot->blocks);
 		vt_json_set(object, "owner",
 			    vt_attribution_owner(&report->analysis->attribution, spot->owner));
-		set_stacks(object, report, spot->first);
+		vt_stacks_json_set(object, &report->describe, spot->first);
 		json_array_append_new(array, object);
 	}
 	return array;
