@@ -52,6 +52,8 @@ class Look:
         self.modules = []          # (module, holder), outermost variables first
         self.optimizers = []       # (attributes, holder)
         self.found = []            # (tensor, role, name, holder)
+        self.recorded = set()      # ids of those that were written
+        self.further = []          # (value, name, holder, place, role) of objects that are too far inside of others
         self.names = {}            # id of a tensor -> its name as a parameter or so
         self.named = set()         # ids of tensors that have a role
         self.is_inside_trained = False  # within a tensor that wraps others and requires a gradient
@@ -133,6 +135,7 @@ class Look:
                 continue
             if kind == AN_OBJECT or kind == AN_OPTIMIZER:
                 if objects >= MOST_OBJECTS:
+                    self.further.append((value, name, holder, place, role))
                     continue
                 objects += 1
             self.seen.add(id(value))
@@ -375,21 +378,29 @@ class Look:
         if id(main) not in seen_globals:
             self.attempt(self.scope, main, "__main__", True)
         self.write_all()
+        # One object further, and after all else: what has a shorter name keeps it.
+        further, self.further = self.further, []
+        for value, name, holder, place, role in further:
+            if is_late():
+                return
+            self.attempt(self.explore, value, name, holder, place, role, MOST_OBJECTS - 1)
+        self.write_all()
 
     def write_all(self):
         while self.modules:
             for root, holder in self.roots():
                 self.attempt(self.tree, root, holder)
-        for inside, holder in self.optimizers:
+        optimizers, self.optimizers = self.optimizers, []
+        for inside, holder in optimizers:
             self.attempt(self.optimizer, inside, holder)
         # An argument or a cache that is also an ordinary variable is that first.
-        recorded = set()
+        found, self.found = self.found, []
         for is_variable in False, True:
-            for nr, (value, role, name, holder) in enumerate(self.found):
+            for nr, (value, role, name, holder) in enumerate(found):
                 if nr % 256 == 0 and is_late():
                     return
-                if (role == VARIABLE) is is_variable and id(value) not in self.names and id(value) not in recorded:
-                    recorded.add(id(value))
+                if (role == VARIABLE) is is_variable and id(value) not in self.names and id(value) not in self.recorded:
+                    self.recorded.add(id(value))
                     self.attempt(self.plain, value, role, name, holder)
 
     def plain(self, value, role, name, holder):

@@ -24,7 +24,7 @@ ORDINARY, WRAPPER = range(2)
 
 MOST_ITEMS = 4096    # of one container; longer ones are data
 MOST_DEPTH = 6       # containers and objects inside each other
-MOST_OBJECTS = 2     # objects inside each other: self.trainer.model
+MOST_OBJECTS = 2     # objects inside each other, self.trainer.model; one more where nothing nearer has the value
 MOST_VALUES = 50000  # in all
 MOST_FRAMES = 256    # of one thread, outermost first
 HEAP_TYPE = 1 << 9   # Py_TPFLAGS_HEAPTYPE: a class made in Python, or like one

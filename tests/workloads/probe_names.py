@@ -88,6 +88,12 @@ class Inner:
     def __init__(self):
         self.model = nn.ParameterList([nn.Parameter(tensor("parameter", "0", "main: trainer.inner.model"))])
         self.loss = tensor("variable", "trainer.inner.loss", "probe_names.py:main")
+        self.states = States()
+        self.states.counts = tensor("variable", "trainer.inner.states.counts", "probe_names.py:main")
+
+
+class States:
+    pass
 
 
 def closure():
@@ -149,6 +155,10 @@ def main():
     leaf = tensor("variable", "leaf", "probe_names.py:main", requires_grad=True)
     trainer, step, loader = Trainer(), closure(), generate()
     next(loader)
+    # Also three objects deep in `trainer`, which is looked at before it: the nearer name is its own.
+    window = States()
+    window.rows = tensor("variable", "window.rows", "probe_names.py:main")
+    trainer.inner.states.window = window
     ready, done = threading.Event(), threading.Event()
     thread = threading.Thread(target=in_thread, args=(ready, done))
     thread.start()
@@ -163,7 +173,8 @@ def main():
         model(tensor("input", "x", "Model.forward"), scale=tensor("input", "scale", "Model.forward"),
               past_key_values=[tensor("cache", "0", "Model.forward: past_key_values")])
     print(json.dumps(expected))
-    return optimizer, masters, cache, past_key_values, batch, data, slots, replay, partial, leaf, trainer, step
+    return optimizer, masters, cache, past_key_values, batch, data, slots, replay, partial, leaf, trainer, step, \
+        window
 
 
 main()
