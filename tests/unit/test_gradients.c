@@ -234,7 +234,7 @@ static void casts_of_parameters_are_told_from_those_of_inputs(void **state)
 	struct vt_analysis analysis;
 	struct vt_diag diag = { 0 };
 	struct build_event cast = { .native = CAST, .forward = 300 };
-	int64_t bias, weight, input, alone, odd, last, plain, other;
+	int64_t bias, weight, input, alone, odd, last, tailed, large, plain, other;
 
 	(void)state;
 	load(b);
@@ -254,6 +254,14 @@ static void casts_of_parameters_are_told_from_those_of_inputs(void **state)
 	build_alloc(b, &(struct build_event){ .size = 512, .python = down, .forward = 300 });
 	cast.size = 3 << 19;
 	alone = build_alloc(b, &cast);
+	/* A tail of any length, where the request is known. */
+	build_alloc(b, &(struct build_event){ .size = 512, .python = down, .forward = 300 });
+	cast.size = 8 << 19;
+	cast.requested = 3 << 19;
+	tailed = build_alloc(b, &cast);
+	build_alloc(b, &(struct build_event){ .size = 512, .python = down, .forward = 300 });
+	cast.requested = 8 << 19;
+	large = build_alloc(b, &cast);
 	/* Not autocast's; and no cast. */
 	build_alloc(b, &(struct build_event){ .size = 512, .python = NET, .forward = 300 });
 	plain = build_alloc(b, &(struct build_event){ .size = 1 << 19,
@@ -274,6 +282,8 @@ static void casts_of_parameters_are_told_from_those_of_inputs(void **state)
 	assert_path(&analysis, odd, "weights/cast/down.weight");
 	assert_path(&analysis, last, "activations/mlp");
 	assert_path(&analysis, alone, "weights/cast/down.weight");
+	assert_path(&analysis, tailed, "weights/cast/down.weight");
+	assert_path(&analysis, large, "activations/mlp");
 	assert_path(&analysis, plain, "activations/mlp");
 	assert_path(&analysis, other, "activations/mlp");
 	assert_int_equal(things_of(&analysis, plain), 1u << VT_THING_PARAMETER);

@@ -17,6 +17,8 @@ uint64_t vt_block_rounding_least(const struct vt_model *model, const struct vt_a
 
 	if (a->common->kind != VT_KIND_BLOCK)
 		return most;
+	if (a->common->requested_bytes)
+		return a->common->requested_bytes;
 	if (vt_block_rounding_can_have(model, a))
 		return most - VT_SETTINGS_SMALL_MAX;
 	return most < VT_SETTINGS_BLOCK_ROUNDING ? 1 : most - VT_SETTINGS_BLOCK_ROUNDING + 1;

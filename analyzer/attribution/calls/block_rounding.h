@@ -3,8 +3,9 @@
 #define VT_ANALYZER_BLOCK_ROUNDING_H
 
 /*
- * How much of a block was asked for: PyTorch's allocator rounds up to 512 bytes, and leaves up to
- * 1 MiB more in the last block of a segment.
+ * How much of a block was asked for: as recorded, or what it can have been.  PyTorch's allocator
+ * rounds up to 512 bytes, and leaves up to 1 MiB more in the last block of a segment; from 2.14 on
+ * a large block may have a longer tail.
  */
 
 #include "analyzer/model/model.h"
@@ -17,11 +18,10 @@ static inline uint64_t vt_block_rounding_rounded(uint64_t bytes)
 	       VT_SETTINGS_BLOCK_ROUNDING;
 }
 
-/* Its size as a block's; where the driver is asked for each tensor, that is not rounded. */
+/* The block that its request becomes, without a tail; of what the driver was asked for as well. */
 static inline uint64_t vt_block_rounding_block_bytes(const struct vt_allocation *a)
 {
-	return vt_allocation_is_driver(a) ? vt_block_rounding_rounded(a->common->size_bytes)
-					  : a->common->size_bytes;
+	return vt_block_rounding_rounded(vt_allocation_asked_bytes(a));
 }
 
 /* Whether it ends with its segment: only such a block can have a rest. */

@@ -270,7 +270,7 @@ uint32_t vt_shapes_classes(const struct vt_shapes *shapes, const struct vt_model
 {
 	uint32_t classes = vt_shapes_of_size(shapes, vt_block_rounding_block_bytes(a));
 
-	if (classes || !vt_block_rounding_can_have(model, a))
+	if (classes || a->common->requested_bytes || !vt_block_rounding_can_have(model, a))
 		return classes;
 	return classes_of(shapes, a->common->size_bytes - VT_SETTINGS_SMALL_MAX,
 			  a->common->size_bytes);

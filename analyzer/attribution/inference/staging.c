@@ -29,11 +29,7 @@ static int is_same_call(const struct vt_model *model, const struct vt_allocation
 static int is_as_large(const struct vt_model *model, const struct vt_allocation *host,
 		       const struct vt_allocation *block)
 {
-	uint64_t least = block->common->requested_bytes;
-
-	if (!least)
-		least = vt_block_rounding_least(model, block);
-	return host->common->size_bytes >= least &&
+	return host->common->size_bytes >= vt_block_rounding_least(model, block) &&
 	       host->common->size_bytes / 2 < block->common->size_bytes;
 }
 
