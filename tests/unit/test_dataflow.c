@@ -237,10 +237,17 @@ static void test_what_is_filled_with_scores(void **state)
 		{ "aten::copy_", { S(0), S(3) }, "", 0, 0, 0 },
 		{ "aten::exp", { S(0) }, "logits", 4096, 0, 0 },
 	};
+	const struct step cast[] = {
+		{ "aten::linear", { 1, 2 }, "logits", 0, 0, 0 },
+		{ "aten::empty_like", { S(0) }, "logits", 0, 0, 0 },
+		{ "aten::copy_", { S(1), S(0) }, "", 0, 0, 0 },
+		{ "aten::argmax", { S(0) }, "logits", 4096, 0, 0 },
+	};
 
 	(void)state;
 	CHECK(scores);
 	CHECK(picked);
+	CHECK(cast);
 }
 
 /* An optimizer that computes with products: what it writes into weights makes them no data. */

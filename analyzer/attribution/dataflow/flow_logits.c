@@ -255,7 +255,10 @@ static int is_whole_scores(const struct vt_dataflow *flow, uint32_t value)
 		 vt_dataflow_bytes(flow, node) >= vt_dataflow_input_bytes(flow, node) / 2));
 }
 
-/* Whether a value is what an operator without inputs made, or no operator that was observed. */
+/*
+ * Whether a value is what an operator made that read no values (empty(), or empty_like() of a
+ * tensor), or no operator that was observed.
+ */
 static int is_blank(const struct vt_dataflow *flow, uint32_t index)
 {
 	const struct vt_flow_value *value = &flow->values[index];
@@ -263,7 +266,8 @@ static int is_blank(const struct vt_dataflow *flow, uint32_t index)
 	int is_result = value->since < flow->nr_nodes && index >= maker->first_output &&
 			index < maker->first_output + maker->nr_outputs;
 
-	return value->writer == VT_NO_INDEX && (!is_result || !maker->nr_inputs);
+	return value->writer == VT_NO_INDEX &&
+	       (!is_result || !maker->nr_inputs || maker->class == VT_OPERATOR_FACTORY);
 }
 
 /* A blank tensor is filled with scores, a step of a sequence at a time. */
