@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/diagnosis/find_engine.h"
 
+#include "analyzer/attribution/calls/block_rounding.h"
+#include "analyzer/base/map.h"
 #include "analyzer/base/units.h"
 
 /* Of the highest use: the cache of an engine, not what one model keeps of one prompt. */
@@ -12,11 +14,13 @@ struct trial {
 	const char *owner;
 	uint64_t parts;
 	const char *fewer;
+	/* Buffers as large as those blocks, made before the run and kept, have a row for each. */
+	int has_buffers;
 };
 
 static const struct trial trials[] = {
-	{ VT_FINDING_TRIAL_OF_REQUESTS, "logits", 4, "a quarter" },
-	{ VT_FINDING_TRIAL_OF_TOKENS, "activations", 2, "half" },
+	{ VT_FINDING_TRIAL_OF_REQUESTS, "logits", 4, "a quarter", 1 },
+	{ VT_FINDING_TRIAL_OF_TOKENS, "activations", 2, "half", 0 },
 };
 
 /* The event at which the first block of the cache was made; VT_NEVER: there is no such cache. */
@@ -37,29 +41,75 @@ static int64_t find_cache(const struct vt_finding_context *context)
 	return (double)bytes < CACHE_SHARE * (double)context->peak_bytes ? VT_NEVER : first;
 }
 
-static void find_trial(struct vt_finding_context *context, const struct trial *trial,
-		       int64_t cache_event)
+static int is_before_cache(const struct vt_finding_context *context, uint32_t i,
+			   int64_t cache_event)
+{
+	const struct vt_allocation *a = &context->model->allocations[i];
+
+	return a->event < cache_event && a->common->device == context->device &&
+	       vt_allocation_is_owned(a);
+}
+
+static struct vt_key size_key(const struct vt_allocation *a)
+{
+	return (struct vt_key){ vt_block_rounding_block_bytes(a), 0, 0 };
+}
+
+static void add_part(struct vt_savings *savings, const struct trial *trial,
+		     const struct vt_allocation *a)
+{
+	vt_savings_add(savings, a, a->common->size_bytes / trial->parts * (trial->parts - 1));
+}
+
+/* Returns the largest block of the profiling run that becomes smaller; VT_NO_INDEX: none does. */
+static uint32_t add_blocks_of_run(struct vt_finding_context *context, const struct trial *trial,
+				  int64_t cache_event, struct vt_savings *savings,
+				  struct vt_map *sizes)
 {
 	const struct vt_allocation *all = context->model->allocations;
-	struct vt_savings savings = { 0 };
 	uint32_t largest = VT_NO_INDEX;
-	uint64_t before, after;
-	char from[VT_UNITS_MAX], to[VT_UNITS_MAX];
 
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
-		if (all[i].event >= cache_event || all[i].freed_event > cache_event ||
-		    all[i].common->device != context->device || !vt_allocation_is_owned(&all[i]) ||
+		if (!is_before_cache(context, i, cache_event) || all[i].freed_event > cache_event ||
 		    !vt_finding_context_is_owner(context, i, trial->owner))
 			continue;
-		vt_savings_add(&savings, &all[i],
-			       all[i].common->size_bytes / trial->parts * (trial->parts - 1));
+		add_part(savings, trial, &all[i]);
+		vt_map_put(sizes, size_key(&all[i]), 1);
 		if (largest == VT_NO_INDEX ||
 		    all[i].common->size_bytes > all[largest].common->size_bytes)
 			largest = i;
 	}
+	return largest;
+}
+
+/* Weights may have that size by chance; an engine's own buffers are no part of its model. */
+static void add_buffers(struct vt_finding_context *context, const struct trial *trial,
+			int64_t cache_event, struct vt_savings *savings, const struct vt_map *sizes)
+{
+	const struct vt_allocation *all = context->model->allocations;
+
+	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
+		if (is_before_cache(context, i, cache_event) && all[i].freed_event > cache_event &&
+		    vt_finding_context_is_owner(context, i, "user") &&
+		    vt_map_find(sizes, size_key(&all[i])))
+			add_part(savings, trial, &all[i]);
+}
+
+static void find_trial(struct vt_finding_context *context, const struct trial *trial,
+		       int64_t cache_event)
+{
+	struct vt_savings savings = { 0 };
+	struct vt_map sizes = { 0 };
+	uint32_t largest = add_blocks_of_run(context, trial, cache_event, &savings, &sizes);
+	uint64_t before, after;
+	char from[VT_UNITS_MAX], to[VT_UNITS_MAX];
+
+	if (trial->has_buffers)
+		add_buffers(context, trial, cache_event, &savings, &sizes);
 	before = vt_savings_peak_before(NULL, context->timeline, context->device, cache_event);
 	after = vt_savings_peak_before(&savings, context->timeline, context->device, cache_event);
 	vt_vector_release(&savings);
+	vt_map_release(&sizes);
 	if (largest == VT_NO_INDEX || after >= before)
 		return;
 	vt_units_bytes(from, sizeof(from), before);

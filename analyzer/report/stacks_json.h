@@ -7,7 +7,7 @@
 #include "analyzer/model/describe.h"
 
 /*
- * Sets the call stacks of the call that made `a`, each an array of lines, innermost first: "python",
+ * Sets the stacks of the call that made `a`, each an array of lines, innermost first: "python",
  * "native", and "forward_python".  The last is the forward call whose backward pass made it, and is
  * empty where the Python stack itself leads to the program.
  */

@@ -12,9 +12,9 @@ from recording import PYTHON, WORKLOADS, record, record_python, vtrace
 REQUESTS, TOKENS = "trial-of-requests", "trial-of-tokens"
 
 
-def started(folder, requests, tokens):
+def started(folder, *arguments):
     folder.mkdir()
-    recording = record_python(folder, "engine/vllm/v1/worker/trial.py", str(requests), str(tokens))
+    recording = record_python(folder, "engine/vllm/v1/worker/trial.py", *map(str, arguments))
     assert recording.process.returncode == 0, recording.process.stderr
     return recording, int(recording.process.stdout.splitlines()[-1])
 
@@ -25,6 +25,7 @@ def found(recording, case):
 
 @pytest.mark.parametrize("case, flag, large, small", (
     (REQUESTS, "--max-num-seqs", (1024, 2048), (256, 2048)),
+    (REQUESTS, "--max-num-seqs", (1024, 2048, "counts"), (256, 2048, "counts")),
     (TOKENS, "--max-num-batched-tokens", (64, 16384), (64, 8192))))
 def test_the_cache_grows_by_what_is_foretold(case, flag, large, small, tmp_path):
     recording, before = started(tmp_path / "large", *large)

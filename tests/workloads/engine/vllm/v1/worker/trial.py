@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A stand-in for a serving engine, in a file where vLLM has its worker: a trial pass, then a cache of all that is left.
 
-    trial.py REQUESTS TOKENS    prints the bytes of its cache
+    trial.py REQUESTS TOKENS [counts]    prints the bytes of its cache
+
+With "counts" its sampler keeps how often each request had each token, and copies scores to another type by copy_().
 """
 import sys
 
@@ -34,14 +36,33 @@ class Model(nn.Module):
         return x
 
 
+class Sampler:
+    def __call__(self, logits):
+        return (logits.float() / 0.7).softmax(-1).argmax(-1)
+
+
+class Penalties:
+    def __init__(self, requests):
+        self.counts = torch.zeros(requests, VOCABULARY, dtype=torch.int32, device="cuda")
+
+
+class CountingSampler:
+    def __init__(self, requests):
+        self.penalties = Penalties(requests)
+
+    def __call__(self, logits):
+        scores = torch.empty_like(logits, dtype=torch.float32).copy_(logits)
+        return scores.sub_(self.penalties.counts[:len(logits)]).argmax(-1)
+
+
 class Worker:
-    def __init__(self, requests, tokens):
+    def __init__(self, requests, tokens, is_counting):
         self.model = Model().to("cuda", torch.bfloat16)
         self.requests, self.tokens = requests, tokens
+        self.sampler = CountingSampler(requests) if is_counting else Sampler()
 
     def sample(self, hidden):
-        logits = self.model.lm_head(hidden[:self.requests]).float()
-        return (logits / 0.7).softmax(-1).argmax(-1)
+        return self.sampler(self.model.lm_head(hidden[:self.requests]))
 
     def trial(self):
         torch.cuda.reset_peak_memory_stats()
@@ -59,7 +80,7 @@ class Worker:
 
 if __name__ == "__main__":
     with torch.inference_mode():
-        worker = Worker(int(sys.argv[1]), int(sys.argv[2]))
+        worker = Worker(int(sys.argv[1]), int(sys.argv[2]), "counts" in sys.argv)
         print(worker.make_cache(), flush=True)
         for _ in range(3):
             worker.sample(worker.model(torch.zeros(16, dtype=torch.long, device="cuda")))
