@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/analysis/books.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,19 +52,19 @@ static void drop_empty_lines(struct vt_books *books)
 	vt_sort(books->lines, kept, compare_lines);
 }
 
-static void add_rest(struct vt_books *books, uint64_t bytes, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static void add_rest(struct vt_books *books, uint64_t bytes, const char *format, ...)
+#define TEXT(name, text) text,
+const char *const vt_rest_owners[VT_NR_REST_OWNERS] = { VT_BOOKS_REST_OWNERS(TEXT) };
+
+static struct vt_books_rest *add_rest(struct vt_books *books, uint64_t bytes,
+				      enum vt_rest_owner owner)
 {
 	struct vt_books_rest *rest;
-	va_list arguments;
 
 	books->rest = vt_xrealloc(books->rest, (books->nr_rest + 1) * sizeof(*books->rest));
 	rest = &books->rest[books->nr_rest++];
 	rest->bytes = bytes;
-	va_start(arguments, format);
-	vsnprintf(rest->owner, sizeof(rest->owner), format, arguments);
-	va_end(arguments);
+	snprintf(rest->owner, sizeof(rest->owner), "%s", vt_rest_owners[owner]);
+	return rest;
 }
 
 /* Free bytes per capture, in the order of the captures. */
@@ -78,8 +77,12 @@ static void add_graph_pools(struct vt_books *books, const struct vt_model *model
 		if (model->segments[i].capture)
 			pools[model->segments[i].capture - 1] += free_bytes[i];
 	for (uint32_t i = 0; i < model->nr_captures; i++)
-		if (pools[i])
-			add_rest(books, pools[i], "graph pools/%u", i + 1);
+		if (pools[i]) {
+			struct vt_books_rest *rest = add_rest(books, pools[i], VT_REST_GRAPH_POOLS);
+
+			snprintf(rest->owner, sizeof(rest->owner), "%s/%u",
+				 vt_rest_owners[VT_REST_GRAPH_POOLS], i + 1);
+		}
 	free(pools);
 }
 
@@ -92,9 +95,9 @@ static void add_idle_pools(struct vt_books *books, const struct vt_model *model)
 	books->idle_graph_bytes = idle.graph_bytes;
 	books->used_bytes += idle.pool_bytes + idle.graph_bytes;
 	if (idle.pool_bytes)
-		add_rest(books, idle.pool_bytes, "cached/pool");
+		add_rest(books, idle.pool_bytes, VT_REST_POOL);
 	if (idle.graph_bytes)
-		add_rest(books, idle.graph_bytes, "cached/graph memory");
+		add_rest(books, idle.graph_bytes, VT_REST_GRAPH_MEMORY);
 }
 
 /* What the blocks leave of every segment; `held` becomes what is free. */
@@ -118,8 +121,8 @@ static void share_out_free_bytes(struct vt_books *books, const struct vt_model *
 			books->free_segment_bytes += free_bytes;
 		held[i] = vt_captures_is_private(model, segment, books->event) ? free_bytes : 0;
 	}
-	add_rest(books, books->free_segment_bytes, "cached/free segments");
-	add_rest(books, books->pinned_bytes, "cached/pinned");
+	add_rest(books, books->free_segment_bytes, VT_REST_FREE_SEGMENTS);
+	add_rest(books, books->pinned_bytes, VT_REST_PINNED);
 	add_idle_pools(books, model);
 	books->cached_bytes = books->free_segment_bytes + books->pinned_bytes +
 			      books->idle_pool_bytes + books->idle_graph_bytes;
@@ -150,11 +153,11 @@ static void add_outside(struct vt_books *books, const struct vt_model *model, in
 	books->has_other = outside.has_other;
 	books->other_bytes = outside.other_bytes;
 	if (books->rounding_bytes)
-		add_rest(books, books->rounding_bytes, "unfilled pages");
+		add_rest(books, books->rounding_bytes, VT_REST_UNFILLED_PAGES);
 	if (books->has_context)
-		add_rest(books, books->context_bytes, "context");
+		add_rest(books, books->context_bytes, VT_REST_CONTEXT);
 	if (books->has_other)
-		add_rest(books, books->other_bytes, "other processes");
+		add_rest(books, books->other_bytes, VT_REST_OTHER_PROCESSES);
 }
 
 /* What the books are made of while allocations are added. */

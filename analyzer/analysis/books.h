@@ -22,13 +22,26 @@ struct vt_books_line {
 	uint64_t frozen_bytes;
 };
 
-/*
- * Bytes in use that no allocation's owner has: "cached/free segments" (without a live block,
- * empty_cache can return them), "cached/pinned" (free pieces beside live blocks), "cached/pool"
- * and "cached/graph memory" (kept by the driver: in stream-ordered pools, for memory nodes of
- * graphs), "graph pools/N" (free, but kept for the replays of CUDA graphs), "rounding" (of
- * small allocations to the driver's pages), "context", "other processes".
- */
+/* Owners of bytes in use that no allocation has, in the order of the books. */
+#define VT_BOOKS_REST_OWNERS(X)                                                                    \
+	/* no live block: empty_cache() can return them */                                         \
+	X(FREE_SEGMENTS, "cached/free segments")                                                   \
+	/* free pieces beside live blocks */                                                       \
+	X(PINNED, "cached/pinned")                                                                 \
+	/* kept by the driver, in stream-ordered pools and for memory nodes of graphs */           \
+	X(POOL, "cached/pool")                                                                     \
+	X(GRAPH_MEMORY, "cached/graph memory")                                                     \
+	/* free, but kept for replays; the number of the capture follows: "graph pools/1" */       \
+	X(GRAPH_POOLS, "graph pools")                                                              \
+	/* small allocations, rounded to the driver's pages */                                     \
+	X(UNFILLED_PAGES, "unfilled pages")                                                        \
+	X(CONTEXT, "context")                                                                      \
+	X(OTHER_PROCESSES, "other processes")
+
+#define VT_BOOKS_REST_ENUM(name, text) VT_REST_##name,
+enum vt_rest_owner { VT_BOOKS_REST_OWNERS(VT_BOOKS_REST_ENUM) VT_NR_REST_OWNERS };
+extern const char *const vt_rest_owners[VT_NR_REST_OWNERS];
+
 struct vt_books_rest {
 	char owner[40];
 	uint64_t bytes;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/attribution/known_owners.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/diff/noise.h"
@@ -93,16 +94,12 @@ int vt_fail_on_has_subject(const struct vt_threshold *threshold, const struct vt
 
 int vt_fail_on_is_known(const struct vt_threshold *threshold, const struct vt_diff *diff)
 {
-	static const char *const rests[] = { "cached/free segments", "cached/pinned",
-					     "cached/pool",          "cached/graph memory",
-					     "graph pools",          "context",
-					     "unfilled pages",       "other processes" };
 	size_t len = (size_t)threshold->owner_len;
 
 	if (vt_fail_on_has_subject(threshold, diff))
 		return 1;
-	for (size_t i = 0; i < sizeof(rests) / sizeof(rests[0]); i++)
-		if (vt_owner_path_is_below(rests[i], threshold->owner, len))
+	for (size_t i = 0; i < VT_NR_REST_OWNERS; i++)
+		if (vt_owner_path_is_below(vt_rest_owners[i], threshold->owner, len))
 			return 1;
 	for (int side = 0; side < VT_DIFF_SIDES; side++)
 		if (vt_known_owners_has(&diff->sides[side]->analysis.attribution,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/analysis/ended.h"
 #include "analyzer/analysis/program_name.h"
 #include "analyzer/base/owner_path.h"
@@ -51,7 +52,8 @@ static void choose_columns(struct columns *columns, const struct vt_ranks *ranks
 		const char *owner = ranks->owners[i].owner;
 		size_t len = strcspn(owner, "/");
 
-		if (!strcmp(owner, "other processes") || has_column(columns, owner, len))
+		if (!strcmp(owner, vt_rest_owners[VT_REST_OTHER_PROCESSES]) ||
+		    has_column(columns, owner, len))
 			continue;
 		if (columns->nr == MOST_COLUMNS)
 			columns->nr_left_out++;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/analysis/books.h"
 #include "analyzer/analysis/ended.h"
 #include "analyzer/analysis/program_name.h"
 #include "analyzer/base/hash.h"
@@ -34,7 +35,7 @@ FIELD(out_of_memory)
 
 static int is_of_others(const struct vt_rank_owner *owner)
 {
-	return !strcmp(owner->owner, "other processes");
+	return !strcmp(owner->owner, vt_rest_owners[VT_REST_OTHER_PROCESSES]);
 }
 
 static int64_t value_of_others(const struct vt_rank *rank)

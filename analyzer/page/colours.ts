@@ -8,7 +8,8 @@ const HUES: Record<string, string> = {
   weights: "#0072b2", optimizer: "#009e73", gradients: "#b3a100", activations: "#e69f00", logits: "#d55e00",
   "activation gradients": "#cc79a7", "kv cache": "#56b4e9", workspace: "#8c6d5a", inputs: "#8aa636",
   buffers: "#7a85c9", user: "#aa4499", communication: "#117733", unknown: "#7f7f7f", external: "#aa7744",
-  cached: "#c4c9cf", "graph pools": "#b0b7bf", rounding: "#a3aab1", context: "#969ca3", "other processes": "#777d84",
+  cached: "#c4c9cf", "graph pools": "#b0b7bf", "unfilled pages": "#a3aab1", context: "#969ca3",
+  "other processes": "#777d84",
 };
 const MORE = ["#44aa99", "#882255", "#6699cc", "#997700", "#994455", "#225555", "#ee99aa", "#4a7a2a"];
 

@@ -24,6 +24,19 @@ OVER = "#{} canvas.over"
 ADDRESS = "new Promise((done) => setTimeout(() => done(location.hash), 1000))"
 
 
+def test_what_no_allocation_has_is_named_and_grey():
+    """The page's own lists, in another language, have all that the books may have (books.h)."""
+    names = re.findall(r'X\([A-Z_]+, "([^"]+)"\)', (SOURCE / "analyzer" / "analysis" / "books.h").read_text())
+    groups = {name.partition("/")[0] for name in names}
+    assert len(names) >= 8
+    hues = dict(re.findall(r'"?(\b[\w ]+)"?: "#(\w{6})"', (SOURCE / "analyzer" / "page" / "colours.ts").read_text()))
+    rest = re.search(r"REST = new Set\(\[(.*)\]\)", (SOURCE / "analyzer" / "page" / "owners.ts").read_text())[1]
+    assert set(re.findall(r'"([^"]+)"', rest)) == groups
+    for group in groups:
+        red, green, blue = bytes.fromhex(hues[group])
+        assert max(red, green, blue) - min(red, green, blue) < 20, group
+
+
 def text_of(element):
     return f"document.getElementById('{element}').innerText.replace(/\\n+/g, '\\n')"
 
