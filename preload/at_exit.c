@@ -164,8 +164,8 @@ static void say(const struct vt_journal_header *header)
 	}
 	vt_text_add_char(&text, '\n');
 	if (g.nr_zero_reads)
-		vt_text_add(&text, "vtrace: it failed, and values are zeros on the simulator: the"
-				   " report says which lines read them\n");
+		vt_text_add(&text, "vtrace: the program failed; on the simulator device values are"
+				   " zeros; the report lists the lines that read them\n");
 	vt_text_say(&text);
 }
 

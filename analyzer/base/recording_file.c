@@ -55,8 +55,8 @@ int vt_recording_file_keep(const char *path, int is_forced, struct vt_diag *diag
 {
 	if (!is_forced || !vt_recording_file_is(path))
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: is a recording, which this does not replace",
-		    path);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE,
+		    "%s: is a recording; this command does not replace one", path);
 	return -1;
 }
 

@@ -102,8 +102,8 @@ static int take_tolerance(struct reading *r)
 	    vt_amounts_parse(r->value->text, amount) || amount->is_relative)
 		return complain(
 			r,
-			"what figures may differ by between equal runs, such as \"2 MiB\" or "
-			"\"0.5%%\"");
+			"the difference that is allowed between equal runs, such as \"2 MiB\" "
+			"or \"0.5%%\"");
 	return 0;
 }
 

@@ -26,7 +26,7 @@
 	X(list, "list the recordings of a folder")                                                 \
 	X(top, "show memory in use by owner, refreshed periodically")                              \
 	X(metrics, "print memory in use as metrics for Prometheus")                                \
-	X(snapshot, "freeze what a running program has recorded so far")                           \
+	X(snapshot, "save what a running program has recorded so far")                             \
 	X(info, "show the contents and losses of a recording")                                     \
 	X(collect, "convert a journal to a database (started by the recorder)")                    \
 	X(path, "print the path of the recorder, for LD_PRELOAD")                                  \

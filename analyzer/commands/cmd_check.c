@@ -54,8 +54,8 @@ static const struct vt_option options[] = {
 	  "write an HTML page if the budget is exceeded (vtrace html)" },
 	{ OPTION_FORCE, "force", NULL, "replace these files" },
 	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
-	{ OPTION_REPOSITORY, "repository", "URL", "markdown: lines are links into it" },
-	{ OPTION_REVISION, "revision", "REVISION", "the commit: of links, and of --history" },
+	{ OPTION_REPOSITORY, "repository", "URL", "markdown: link lines to this repository" },
+	{ OPTION_REVISION, "revision", "REVISION", "the commit for these links and for --history" },
 	{ OPTION_HISTORY, "history", "FILE",
 	  "add the figures to FILE, and report where they jumped" },
 	{ OPTION_INIT, "init", "BUDGET", "write a starter budget from this run" },
@@ -204,7 +204,8 @@ static int keep_ranks(const struct wanted *wanted, const struct vt_view *view,
 	if (!vt_check_ranks_has_unknown(found->ranks))
 		return keep_figures(wanted, view, found, diag);
 	path = vt_printable_copy(wanted->history);
-	fprintf(stderr, "vtrace: nothing was added to %s: not every rank could be checked\n", path);
+	fprintf(stderr, "vtrace: %s: nothing added, because not every rank could be checked\n",
+		path);
 	free(path);
 	return 0;
 }

@@ -58,8 +58,9 @@ static int check(const char *path, const char *journal, const char *database, st
 		return 1;
 	else
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s", path,
-			    access(path, F_OK) ? strerror(errno)
-					       : "not a vtrace journal, and none is beside it");
+			    access(path, F_OK)
+				    ? strerror(errno)
+				    : "not a vtrace journal, and there is none next to it");
 	return -1;
 }
 
@@ -85,7 +86,7 @@ static int collect(const char *journal, const char *database, int is_foreground,
 	int rc = vt_collect_run(journal, database, &collect_options, diag);
 
 	if (rc == VT_COLLECT_BUSY)
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: another collector is at work on it",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: another collector is importing it",
 			    journal);
 	return rc;
 }
@@ -103,7 +104,7 @@ static int check_and_collect(const char *path, int is_foreground, int is_writer_
 	if (rc)
 		goto out;
 	if (!is_foreground && vt_detach()) {
-		vt_diag_set(&diag, VT_EXIT_UNREADABLE, "cannot go to the background: %s",
+		vt_diag_set(&diag, VT_EXIT_UNREADABLE, "cannot run in the background: %s",
 			    strerror(errno));
 		rc = -1;
 		goto out;

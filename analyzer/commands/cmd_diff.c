@@ -25,8 +25,8 @@ static const struct vt_option options[] = {
 	{ OPTION_FAIL_ON, "fail-on", "WHAT",
 	  "exit 1 if more: any, moved, total:+2%, allocated:+1GiB, owner:PATH:+5%" },
 	{ OPTION_FORMAT, "format", "FORMAT", "text (default), markdown or json" },
-	{ OPTION_REPOSITORY, "repository", "URL", "markdown: lines are links into it" },
-	{ OPTION_REVISION, "revision", "REVISION", "markdown: the commit that they lead to" },
+	{ OPTION_REPOSITORY, "repository", "URL", "markdown: link lines to this repository" },
+	{ OPTION_REVISION, "revision", "REVISION", "markdown: the commit for these links" },
 	VT_VIEW_OPTIONS("most-allocated"),
 	{ 0 },
 };

@@ -22,12 +22,12 @@ static const struct vt_option options[] = {
 	  "the moment: " VT_MOMENTS_WORDS " (default: most-allocated; pytorch: end)" },
 	{ OPTION_BY, "by", "WHAT", "pprof, speedscope, folded: add up by stack, owner or module" },
 	{ VT_VIEW_DEVICE, "device", "N", "only this CUDA device (default: all); not for tables" },
-	{ OPTION_ALL, "all", NULL, "leave nothing out of a long recording" },
+	{ OPTION_ALL, "all", NULL, "do not shorten a long recording" },
 	{ OPTION_FORCE, "force", NULL, "replace a file that exists" },
 	{ OPTION_RUN, "run", "N",
 	  "tables: this run of a folder (default: the last of those with most ranks)" },
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
-	  "also frames of PyTorch and the Python standard library; pytorch: native ones" },
+	  "also show frames of PyTorch and the Python standard library; pytorch: native ones" },
 	{ VT_VIEW_RULES, "rules", "FILE", "use these attribution rules (default: built-in)" },
 	{ 0 },
 };
@@ -153,7 +153,7 @@ static int export_file(const struct wanted *wanted, const struct vt_view *view)
 	int rc = vt_export_file(view->path, &file, &lack, &diag);
 
 	if (lack.left_out && !rc)
-		fprintf(stderr, "vtrace: %s; --all leaves nothing out\n", lack.left_out);
+		fprintf(stderr, "vtrace: %s; --all writes everything\n", lack.left_out);
 	if (lack.folded && !rc)
 		fprintf(stderr, "vtrace: %s\n", lack.folded);
 	free(lack.left_out);

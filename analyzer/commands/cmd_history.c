@@ -27,7 +27,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "history",
 	.synopsis = "[OPTION...] FILE",
-	.summary = "Shows the figures that vtrace check --history kept, and where they stepped.",
+	.summary = "Shows the figures that vtrace check --history stored, and where they jumped.",
 	.options = options,
 };
 
@@ -44,10 +44,10 @@ static void print_text(const struct vt_history *history)
 			free(text);
 			nr_steps++;
 		}
-	printf("%s%u %s of %u limits in %u runs\n", nr_steps ? "\n" : "", nr_steps,
-	       nr_steps == 1 ? "step" : "steps", history->nr_series, history->nr_runs);
+	printf("%s%u %s in %u limits and %u runs\n", nr_steps ? "\n" : "", nr_steps,
+	       nr_steps == 1 ? "jump" : "jumps", history->nr_series, history->nr_runs);
 	if (history->nr_runs < 2 * VT_LEVEL_SHIFTS_LEAST)
-		printf("a step is seen with %d runs before it and %d from it on\n",
+		printf("a jump needs %d runs before it and %d runs after it\n",
 		       VT_LEVEL_SHIFTS_LEAST, VT_LEVEL_SHIFTS_LEAST);
 }
 

@@ -26,8 +26,8 @@ static const struct vt_option options[] = {
 	{ OPTION_FORCE, "force", NULL, "replace an existing file" },
 	{ OPTION_OPEN, "open", NULL, "open the page in a browser" },
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
-	  "show frames of PyTorch and Python's library too" },
-	{ VT_VIEW_RULES, "rules", "FILE", "name bytes by these rules (default: built in)" },
+	  "also show frames of PyTorch and the Python standard library" },
+	{ VT_VIEW_RULES, "rules", "FILE", "use these attribution rules (default: built-in)" },
 	{ 0 },
 };
 

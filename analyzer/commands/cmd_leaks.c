@@ -14,7 +14,7 @@ static const struct vt_option options[] = {
 	{ OPTION_FAIL_ON, "fail-on", "SIZE",
 	  "exit with 1 if memory grows by SIZE or more per step (or other iteration)" },
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
-	  "show frames of PyTorch and Python's library too" },
+	  "also show frames of PyTorch and the Python standard library" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
 };

@@ -15,9 +15,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "list",
 	.synopsis = "[--json] [FOLDER|FILE]",
-	.summary =
-		"Lists the recordings of a folder (default: this one) by their starts, or one of "
-		"them.",
+	.summary = "Lists the recordings of a folder (default: the current one), or one recording.",
 	.options = options,
 };
 

@@ -31,7 +31,8 @@
 enum { OPTION_EVERY = 256, OPTION_LISTEN };
 
 static const struct vt_option options[] = {
-	{ 'o', "output", "FILE", "write to FILE, replacing it at once; .prom: for node_exporter" },
+	{ 'o', "output", "FILE",
+	  "write to FILE atomically; NAME.prom: text format for node_exporter" },
 	{ OPTION_EVERY, "every", "SECONDS", "rewrite every SECONDS until the programs have ended" },
 	{ OPTION_LISTEN, "listen", "[ADDRESS:]PORT",
 	  "answer GET /metrics until the programs have ended (default: " VT_LISTENER_ADDRESS ")" },
@@ -41,7 +42,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "metrics",
 	.synopsis = "[OPTION...] PID|FILE|FOLDER",
-	.summary = "Prints what is in use now, by owner, as metrics for Prometheus.",
+	.summary = "Prints memory in use, by owner, as metrics for Prometheus.",
 	.options = options,
 };
 
@@ -90,7 +91,7 @@ static int check_output(const char *path, struct vt_diag *diag)
 		fclose(file);
 	if (is_ours)
 		return 0;
-	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists, and has no metrics of vtrace", path);
+	vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: exists and contains no vtrace metrics", path);
 	return -1;
 }
 

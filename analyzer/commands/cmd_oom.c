@@ -11,7 +11,7 @@
 
 static const struct vt_option options[] = {
 	{ VT_VIEW_ALL_FRAMES, "all-frames", NULL,
-	  "show frames of PyTorch and Python's library too" },
+	  "also show frames of PyTorch and the Python standard library" },
 	VT_VIEW_REPLAY_OPTIONS,
 	{ 0 },
 };
@@ -19,7 +19,8 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "oom",
 	.synopsis = "[OPTION...] FILE",
-	.summary = "Says why a request for device memory failed, and what would have avoided it.",
+	.summary =
+		"Explains why a request for device memory failed, and what would have avoided it.",
 	.options = options,
 };
 
@@ -38,7 +39,7 @@ static char *limits_of(const struct vt_analysis *analysis)
 			"; failures are recorded only for PyTorch's allocator, which was not used");
 	else if (vt_ended_is_running(ended))
 		limits = vt_xstrdup(
-			" so far; the run is still going on, or its end was not recorded");
+			" so far; the program is still running, or its end was not recorded");
 	else if (!strncmp(ended, "signal", 6) || !strcmp(ended, "killed"))
 		limits = vt_xasprintf(" before the program %s", vt_ended_early(ended));
 	free(ended);

@@ -456,7 +456,7 @@ static void finish_own(const struct run *run, struct vt_watcher *watcher, const 
 		if (run->has_page)
 			write_page(run, shorten(database));
 	} else if (run->has_page && !run->is_quiet) {
-		fprintf(stderr, "vtrace: no page: the events are not all in the database yet\n");
+		fprintf(stderr, "vtrace: no page: not all events are in the database yet\n");
 	}
 	free(database);
 	free(journal);

@@ -38,7 +38,7 @@ static const struct vt_option options[] = {
 static const struct vt_options_spec spec = {
 	.command = "snapshot",
 	.synopsis = "[OPTION...] PID|FILE",
-	.summary = "Freezes what a running program has recorded so far as a recording.",
+	.summary = "Saves what a running program has recorded so far as a separate recording.",
 	.options = options,
 };
 
@@ -61,7 +61,8 @@ static void wait_for_collector(const char *path)
 		}
 	}
 	if (header.imported_slots < wanted && vt_journal_file_is_held(journal))
-		fputs("vtrace: the collector is behind: the last events are missing\n", stderr);
+		fputs("vtrace: the collector did not catch up: the last events are missing\n",
+		      stderr);
 	free(database);
 	free(journal);
 }

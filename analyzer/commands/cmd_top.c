@@ -26,7 +26,7 @@ enum { OPTION_EVERY = 256, OPTION_WINDOW, OPTION_ONCE, OPTION_WARN, OPTION_THEN 
 static const struct vt_option options[] = {
 	{ OPTION_EVERY, "every", "SECONDS", "refresh every SECONDS (default: 2)" },
 	{ OPTION_WINDOW, "window", "SECONDS", "show what grew in the last SECONDS (default: 60)" },
-	{ OPTION_ONCE, "once", NULL, "print once, as to a file or pipe" },
+	{ OPTION_ONCE, "once", NULL, "print once and exit, even on a terminal" },
 	{ OPTION_WARN, "warn", "WHAT",
 	  "report when usage reaches WHAT: 85%, 70GiB, OWNER=10GiB, +1GiB/min; may be repeated" },
 	{ OPTION_THEN, "then", "COMMAND", "run COMMAND in a shell when a --warn is reached" },
@@ -204,7 +204,7 @@ int vt_cmd_top(int argc, char **argv)
 	else if (!rc && argc - optind != 1)
 		rc = vt_options_wrong(&spec, "needs a process, a recording or a folder");
 	else if (!rc && wanted.is_once && vt_threshold_watch_has_period(&wanted.watch))
-		rc = vt_options_wrong(&spec, "--once: growth over time needs more than one look");
+		rc = vt_options_wrong(&spec, "--once: growth over time needs more than one sample");
 	else if (!rc && wanted.watch.command.text && !wanted.watch.thresholds.rules.len)
 		rc = vt_options_wrong(&spec, "--then needs a --warn");
 	if (!rc && id == VT_OPTIONS_END)

@@ -64,7 +64,7 @@ const char *vt_db_defence_error(sqlite3 *raw)
 	if (code == SQLITE_INTERRUPT)
 		return "damaged: more rows than a file of its size can hold";
 	/* "Database disk image" is SQLite's word for a file. */
-	return code == SQLITE_CORRUPT ? "damaged, or only a part of it" : sqlite3_errmsg(raw);
+	return code == SQLITE_CORRUPT ? "damaged or incomplete" : sqlite3_errmsg(raw);
 }
 
 static const char object_sql[] =

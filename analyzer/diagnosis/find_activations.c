@@ -245,8 +245,8 @@ static void find_scores(struct vt_finding_context *context)
 		return;
 	vt_units_bytes(one, sizeof(one), context->model->allocations[first].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_ATTENTION_SCORES, &savings, first,
-			vt_xasprintf("%u block%s as this one of %s", blocks,
-				     blocks == 1 ? "" : "s", one));
+			       vt_xasprintf("%u block%s like this one of %s", blocks,
+					    blocks == 1 ? "" : "s", one));
 }
 
 void vt_find_activations_detect(struct vt_finding_context *context)

@@ -397,11 +397,11 @@ static char *describe(const struct vt_finding_context *context, const struct gra
 			bytes += (uint64_t)likely->items[i].bytes;
 	vt_units_bytes(all, sizeof(all), bytes);
 	vt_units_bytes(most, sizeof(most), saves);
-	calls = vt_xasprintf("%s at the highest use, %zu call%s of %s", all, graphs->items.len,
+	calls = vt_xasprintf("%s at the peak, %zu call%s of %s", all, graphs->items.len,
 			     graphs->items.len == 1 ? "" : "s", type ? type : "a module");
 	if (is_known)
 		return calls;
-	text = vt_xasprintf("%s; up to %s less, if no variable of the forward holds it", calls,
+	text = vt_xasprintf("%s; up to %s less if no variable of the forward holds it", calls,
 			    most);
 	free(calls);
 	return text;

@@ -169,10 +169,10 @@ static void find_repeated_keys(struct vt_finding_context *context)
 		return;
 	}
 	vt_units_bytes(one, sizeof(one), context->model->allocations[first].common->size_bytes);
-	vt_finding_context_add(context, VT_FINDING_REPEATED_KEYS, &savings, first,
-			vt_xasprintf("%u block%s as this one of %s, %llu times what was copied",
-				     blocks, blocks == 1 ? "" : "s", one,
-				     (unsigned long long)most));
+	vt_finding_context_add(
+		context, VT_FINDING_REPEATED_KEYS, &savings, first,
+		vt_xasprintf("%u block%s like this one of %s, %llu times the original", blocks,
+			     blocks == 1 ? "" : "s", one, (unsigned long long)most));
 }
 
 /* 0: of 8 bits or less, or not seen. */
@@ -214,7 +214,7 @@ static void find_wide_cache(struct vt_finding_context *context)
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
 	vt_finding_context_add(context, VT_FINDING_WIDE_CACHE, &savings, first,
-			vt_xasprintf("%s at the highest use", all));
+			       vt_xasprintf("%s at the peak", all));
 }
 
 void vt_find_keys_detect(struct vt_finding_context *context)

@@ -278,7 +278,7 @@ static void find_chunks(struct vt_finding_context *context, const struct pieces 
 	}
 	vt_units_bytes(one, sizeof(one), all[first].common->size_bytes);
 	vt_finding_context_add(context, VT_FINDING_LOGITS_CHUNKS_KEPT, &savings, first,
-			vt_xasprintf("%u pieces, each as this one of %s", kept, one));
+			       vt_xasprintf("%u pieces, each like this one of %s", kept, one));
 }
 
 /* Inputs of the model and rows of its matrices, each once; a run with more has no such table. */

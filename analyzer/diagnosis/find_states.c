@@ -167,9 +167,9 @@ static void find_wide_states(struct vt_finding_context *context)
 	vt_units_bytes(all, sizeof(all), bytes);
 	vt_units_bytes(more, sizeof(more), burst);
 	vt_finding_context_add(context, VT_FINDING_OPTIMIZER_STATES_WIDE, &savings, first,
-			vt_xasprintf("%s at the highest use%s%s%s", all, burst ? ", and " : "",
-				     burst ? more : "",
-				     burst ? " of temporary tensors of the step" : ""));
+			       vt_xasprintf("%s at the peak%s%s%s", all, burst ? ", and " : "",
+					    burst ? more : "",
+					    burst ? " of temporary tensors of the step" : ""));
 }
 
 static void find_burst(struct vt_finding_context *context)
@@ -349,7 +349,7 @@ static void find_old_gradients(struct vt_finding_context *context)
 	vt_units_bytes(all, sizeof(all), old.bytes);
 	vt_finding_context_add(
 		context, VT_FINDING_GRADIENTS_IN_FORWARD, &savings, old.largest,
-		vt_xasprintf("%s of a %s before", all, old.are_of_step ? "step" : "pass"));
+		vt_xasprintf("%s of an earlier %s", all, old.are_of_step ? "step" : "pass"));
 }
 
 /* Made by the reducer of DistributedDataParallel; its frames are exported since PyTorch 1.x. */
@@ -417,7 +417,7 @@ static void find_gradients_twice(struct vt_finding_context *context)
 	vt_units_bytes(all, sizeof(all), in_buckets);
 	vt_units_bytes(twice, sizeof(twice), bytes);
 	vt_finding_context_add(context, VT_FINDING_GRADIENTS_TWICE, &savings, first,
-			vt_xasprintf("%s in buckets, %s beside them", all, twice));
+			       vt_xasprintf("%s in buckets, %s outside", all, twice));
 }
 
 void vt_find_states_detect(struct vt_finding_context *context)

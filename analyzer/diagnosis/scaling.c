@@ -138,7 +138,7 @@ char *vt_scaling_size_note(const struct vt_facts *facts, struct vt_scaling_size 
 
 	if (!seen.batch || (seen.batch == was.batch && seen.seq == was.seq))
 		return NULL;
-	return vt_xasprintf("--was is not what its inputs were: %llu x %llu",
+	return vt_xasprintf("--was differs from the recorded inputs: %llu x %llu",
 			    (unsigned long long)seen.batch, (unsigned long long)seen.seq);
 }
 
@@ -333,15 +333,16 @@ int vt_scalings_init(struct vt_scalings *scalings, struct vt_attribution *attrib
 	if (!was.batch)
 		scalings->was = vt_scaling_size_of(attribution->facts);
 	if (!scalings->was.batch) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s: say with --was BATCHxSEQ %s",
+		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: %s: give %s with --was BATCHxSEQ",
 			    vt_db_path(model->db),
-			    is_varying ? "inputs vary, and those of its peak were not seen" :
-					 "no inputs of a model were seen in it",
-			    is_varying ? "what its peak was given" : "what it was given");
+			    is_varying ? "inputs vary, and those at the peak were not seen"
+				       : "no inputs of a model were recorded",
+			    is_varying ? "the inputs at the peak" : "its inputs");
 		return -1;
 	}
 	if (is_too_large(scalings->was)) {
-		vt_diag_set(diag, VT_EXIT_USAGE, "--was %llux%llu: no run has so many scores",
+		vt_diag_set(diag, VT_EXIT_USAGE,
+			    "--was %llux%llu: attention scores exceed any device",
 			    (unsigned long long)was.batch, (unsigned long long)was.seq);
 		return -1;
 	}

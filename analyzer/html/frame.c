@@ -28,7 +28,7 @@ void vt_frame_begin(FILE *out, const char *title)
 void vt_frame_end(FILE *out)
 {
 	fprintf(out,
-		"<noscript><p class=\"note\">The drawings need JavaScript.</p></noscript>\n"
+		"<noscript><p class=\"note\">The charts need JavaScript.</p></noscript>\n"
 		"<script>%s</script>\n",
 		vt_embedded_page_script);
 }

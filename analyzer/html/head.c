@@ -44,8 +44,9 @@ static void print_devices(const struct vt_page_head *head)
 	if (report->nr_devices > 1)
 		fprintf(head->out, "<li>%u devices", report->nr_devices);
 	if (is_simulated)
-		fputs("<li class=\"tag\" title=\"kernels computed nothing: times are not a GPU's;"
-		      " the bytes are what the real allocators asked for\">simulated", head->out);
+		fputs("<li class=\"tag\" title=\"kernels computed nothing: times are not those of"
+		      " a GPU; bytes are what the real allocators requested\">simulated",
+		      head->out);
 }
 
 void vt_page_head_run(const struct vt_page_head *head)

@@ -38,8 +38,8 @@ static int print_one(const struct vt_html_options *options, FILE *out, struct vt
 	vt_page_recording_print(&recording, out);
 	fputs("</main>\n", out);
 	if (vt_page_recording_print_data(&recording, out) && !ferror(out)) {
-		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: its data could not be packed",
-			    options->path);
+		vt_diag_set(diag, VT_EXIT_UNREADABLE,
+			    "%s: the data of the page could not be compressed", options->path);
 		rc = -1;
 	}
 	vt_frame_end(out);

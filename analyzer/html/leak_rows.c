@@ -118,9 +118,9 @@ void vt_leak_rows_print(const struct vt_leaks_report *report, struct vt_sources 
 		"<th scope=\"col\">allocated at\n",
 		vt_iterations_words[leaks->iterations.kind]);
 	print_list(leaks, "grows", leaks->growth, leaks->nr_growth, sources, out);
-	print_list(leaks, "made once after the warm-up, and kept", leaks->since, leaks->nr_since,
-		   sources, out);
-	print_list(leaks, "never freed, alive when the program ended", leftovers->items,
+	print_list(leaks, "allocated after the warm-up, live at the end", leaks->since,
+		   leaks->nr_since, sources, out);
+	print_list(leaks, "never freed, live when the program ended", leftovers->items,
 		   leftovers->nr, sources, out);
 	fputs("</table>\n", out);
 	for (unsigned i = 0; i < report->notes.nr; i++) {

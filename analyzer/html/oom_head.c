@@ -31,8 +31,10 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 			vt_units_bytes(a, sizeof(a), oom->books.other_bytes));
 		break;
 	case VT_OOM_LIMIT:
-		fputs("A limit: the device had enough, as far as was recorded (a memory fraction,"
-		      " or others took it meanwhile).", out);
+		fputs("A limit: the device had enough free memory (a memory fraction is set, or "
+		      "other"
+		      " processes took it in the meantime).",
+		      out);
 		break;
 	default:
 		fputs("The cause is unknown: the size of the CUDA context is unknown.", out);
@@ -138,12 +140,12 @@ static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 	print_settings(remedy->text, out);
 	fputs("</code><td>", out);
 	if (remedy->is_on)
-		fputs("is set already", out);
+		fputs("already set", out);
 	else if (remedy->is_served)
-		fprintf(out, "succeeds, with a reserved peak of %s up to there",
+		fprintf(out, "succeeds; peak reserved until then %s",
 			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
 	else if (remedy->failed_event)
-		fprintf(out, "fails even earlier, at event %" PRId64, remedy->failed_event);
+		fprintf(out, "fails earlier, at event %" PRId64, remedy->failed_event);
 	else
 		fputs("does not help", out);
 	fputc('\n', out);
@@ -173,8 +175,7 @@ static void print_smaller(const struct vt_smaller *smaller, const struct vt_whol
 	else if (smaller->fits_length)
 		fprintf(out,
 			"<tr class=\"succeeds\"><th scope=\"row\">length %" PRIu64
-			" instead of %" PRIu64 "<td>succeeds; no batch smaller than %" PRIu64
-			" does\n",
+			" instead of %" PRIu64 "<td>succeeds; no batch below %" PRIu64 " does\n",
 			smaller->fits_length, smaller->length, smaller->batch);
 	else
 		fputs("<tr><th scope=\"row\">a smaller batch or length<td>no size succeeds\n", out);
@@ -224,7 +225,8 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 	const struct vt_layout_account *account = &device->account;
 	char text[VT_UNITS_MAX], why[96];
 
-	fputs("<div><h3>Free memory, and why it did not help</h3><table class=\"plain\">\n", out);
+	fputs("<div><h3>Free memory, and why it could not be used</h3><table class=\"plain\">\n",
+	      out);
 	snprintf(why, sizeof(why), "the largest piece is %s",
 		 vt_units_bytes(text, sizeof(text), device->layout.totals.largest_free_bytes));
 	print_free(out, "too small", account->too_small_bytes, why);
@@ -234,9 +236,9 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 	print_free(out, "private pool", account->private_pool_bytes,
 		   "large enough, but kept for the replay of a CUDA graph");
 	print_free(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
-	print_free(out, "awaited a stream", account->serving_bytes,
-		   "large enough, but in use by another stream until just then");
-	snprintf(why, sizeof(why), "a new segment for it takes %s",
+	print_free(out, "waiting for a stream", account->serving_bytes,
+		   "large enough, but another stream released it too late");
+	snprintf(why, sizeof(why), "a new segment would take %s",
 		 vt_units_bytes(text, sizeof(text), account->segment_bytes));
 	if (oom->device_free_bytes != UINT64_MAX)
 		print_free(out, "free on device", oom->device_free_bytes, why);
@@ -255,7 +257,7 @@ static void print_higher(const struct vt_page_head *head)
 
 	if (!most || most->place.event <= oom->place.event)
 		return;
-	fputs("<p class=\"note\">The program went on, and tensors took more later: ", head->out);
+	fputs("<p class=\"note\">The program continued, and tensors took more later: ", head->out);
 	vt_markup_bytes(head->out, most->books.allocated_bytes);
 	fputs(" in ", head->out);
 	vt_answer_print_place(&most->place, head->out);

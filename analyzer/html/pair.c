@@ -116,7 +116,7 @@ static void print_places(struct pair *pair, const struct vt_diff_device *device)
 
 	if (!changes->nr)
 		return;
-	fputs("<h3>Lines that made the difference</h3>\n<table class=\"plain places\">", pair->out);
+	fputs("<h3>Call sites that changed</h3>\n<table class=\"plain places\">", pair->out);
 	print_heads(pair, "what<th scope=\"col\">allocated at");
 	for (uint32_t i = 0; i < changes->nr && i < SHOWN_PLACES; i++)
 		print_place(pair, &changes->items[i]);

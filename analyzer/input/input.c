@@ -159,7 +159,7 @@ static void merge_log(const char *database)
 		struct vt_diag diag = { 0 };
 
 		if (!vt_db_make_single_file(db)) {
-			vt_diag_set(&diag, VT_EXIT_OK, "%s: merged what was left in %s", database,
+			vt_diag_set(&diag, VT_EXIT_OK, "%s: merged the data left in %s", database,
 				    log);
 			vt_diag_print(&diag);
 		}

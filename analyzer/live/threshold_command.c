@@ -52,7 +52,7 @@ char *vt_threshold_command_start(struct vt_threshold_command *command,
 	if (!command->text || !event->is_over)
 		return NULL;
 	if (is_running(command, event))
-		return vt_xasprintf("%s: the command of --then still runs", event->rule->text);
+		return vt_xasprintf("%s: the --then command is still running", event->rule->text);
 	fflush(NULL);
 	process.pid = fork();
 	if (process.pid == 0)
@@ -67,9 +67,9 @@ char *vt_threshold_command_start(struct vt_threshold_command *command,
 static char *describe(const struct vt_threshold_process *process, int status)
 {
 	if (WIFSIGNALED(status))
-		return vt_xasprintf("%s: the command of --then was killed by signal %d",
+		return vt_xasprintf("%s: the --then command was killed by signal %d",
 				    process->rule->text, WTERMSIG(status));
-	return vt_xasprintf("%s: the command of --then ended with %d", process->rule->text,
+	return vt_xasprintf("%s: the --then command exited with status %d", process->rule->text,
 			    WEXITSTATUS(status));
 }
 

@@ -18,11 +18,11 @@ static const struct kind {
 	const char *what;
 } kinds[] = {
 	{ "lost_events", "", "event was", "events were",
-	  "lost because the journal was full: their allocations are missing, and what they freed "
-	  "may look alive" },
+	  "lost because the journal was full: their allocations are missing, and memory "
+	  "that they freed may appear live" },
 	{ "torn_records", "", "record was", "records were", "not finished when the program ended" },
-	{ "missing_slots", "the journal is cut: ", "slot is", "slots are",
-	  "missing; figures cover what is there" },
+	{ "missing_slots", "the journal is truncated: ", "slot is", "slots are",
+	  "missing; figures cover only the events before the cut" },
 };
 
 static uint64_t number_of(struct vt_db *db, const char *key)

@@ -326,7 +326,7 @@ int vt_checkpoint_search_search(struct vt_checkpoint_search *fitting, struct vt_
 	if (fitting->device->has_context)
 		fitting->context_bytes = fitting->device->context_bytes;
 	if (budget_bytes <= fitting->context_bytes)
-		return refuse(analysis, "its context alone takes the budget", diag);
+		return refuse(analysis, "its context alone exceeds the budget", diag);
 	context.device = fitting->device->id;
 	vt_finding_context_init(
 		&context, vt_model_peak(&analysis->model, context.device)->max_allocated_event);

@@ -132,7 +132,7 @@ void vt_plan_add(struct vt_plan *plan, const struct vt_term_spec *spec, const ch
 		drop_shares(term.formula);
 	vt_formula_tidy(term.formula);
 	if (spec->played == VT_PLAYED_UNSAID)
-		vt_plan_fail(plan, "nothing says how it is played", term.formula);
+		vt_plan_fail(plan, "a term without played", term.formula);
 	term.bytes = vt_plan_evaluate(plan, term.formula);
 	/* What is expected is between them, whatever they say of a size that nobody thought of. */
 	term.low = spec->low ? fmin(vt_plan_evaluate(plan, spec->low), term.bytes) : term.bytes;

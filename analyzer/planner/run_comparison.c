@@ -473,12 +473,13 @@ char *vt_run_comparison_explain(const struct vt_run_comparison *comparison,
 	case VT_RUN_COMPARISON_OPTION:
 		return explain_change(comparison, &row->option);
 	case VT_RUN_COMPARISON_ABSENT:
-		return vt_xasprintf("not there: %s, %s", row->term->formula, row->term->why);
-	case VT_RUN_COMPARISON_STAYS:
-		return vt_xasprintf("there already, or still: %s, %s", row->term->formula,
+		return vt_xasprintf("missing in the run: %s, %s", row->term->formula,
 				    row->term->why);
+	case VT_RUN_COMPARISON_STAYS:
+		return vt_xasprintf("allocated earlier, or kept longer, than planned: %s, %s",
+				    row->term->formula, row->term->why);
 	case VT_RUN_COMPARISON_TERM:
-		return vt_xasprintf("%.2f of what is planned, mostly %s: %s",
+		return vt_xasprintf("%.2f of the planned bytes, mostly %s: %s",
 				    row->measured / row->planned, row->term->formula,
 				    row->term->why);
 	case VT_RUN_COMPARISON_NO_TERM:

@@ -34,15 +34,18 @@ static char *note_at(const struct vt_run_comparison *comparison, unsigned i)
 
 	switch (i) {
 	case 0:
-		return measured->first_step == 1 ?
-			       vt_xstrdup("one training step only: the optimizer's states come at "
-					  "its end, the plan is of the second step and later") :
-			       vt_xstrdup("");
+		return measured->first_step == 1
+			       ? vt_xstrdup(
+					 "only one training step: the optimizer's states are "
+					 "allocated at its end; the plan is for later steps")
+			       : vt_xstrdup("");
 	case 1:
-		return measured->ended && !strcmp(measured->ended, "exit 0") ?
-			       vt_xstrdup("") :
-			       vt_xasprintf("the run ended with %s: what it held until then",
-					    measured->ended ? measured->ended : "no word");
+		return measured->ended && !strcmp(measured->ended, "exit 0")
+			       ? vt_xstrdup("")
+			       : vt_xasprintf(
+					 "the run did not end normally (%s): figures cover only "
+					 "the part that ran",
+					 measured->ended ? measured->ended : "unknown");
 	case 2:
 		return measured->nr_lost ? vt_xasprintf("%llu events were lost",
 							(unsigned long long)measured->nr_lost) :
@@ -54,10 +57,11 @@ static char *note_at(const struct vt_run_comparison *comparison, unsigned i)
 					    (unsigned long long)measured->size.seq) :
 			       vt_xstrdup("");
 	case 4:
-		return measured->weights_dtype ?
-			       vt_xstrdup("") :
-			       vt_xstrdup("the type of its weights is not in the recording, and "
-					  "not compared");
+		return measured->weights_dtype
+			       ? vt_xstrdup("")
+			       : vt_xstrdup(
+					 "the dtype of the weights is not in the recording and "
+					 "is not compared");
 	default:
 		return NULL;
 	}

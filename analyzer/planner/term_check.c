@@ -146,15 +146,14 @@ static int measure(struct checker *c, struct vt_term_group *group, unsigned dept
 		return 0;
 	if (group->is_open || depth > MAX_DEPTH)
 		return complain_of(c, group,
-				   group->is_open ? "made of itself" : "made of too many others");
+				   group->is_open ? "refers to itself" : "nested too deeply");
 	group->is_open = 1;
 	for (unsigned i = group->first; i != VT_TERM_NO_CASE && !rc; i = cases[i].next)
 		rc = measure_case(c, &cases[i], depth, &most);
 	group->is_open = 0;
 	group->height = most + 1;
 	/* Some were measured before, so that the depth does not say it. */
-	return rc || group->height <= MAX_DEPTH ? rc
-						: complain_of(c, group, "made of too many others");
+	return rc || group->height <= MAX_DEPTH ? rc : complain_of(c, group, "nested too deeply");
 }
 
 /* Plans are made of these where they stand: owners and reasons are not put together. */

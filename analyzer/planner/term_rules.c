@@ -133,7 +133,7 @@ static int take_played(struct reader *r, const struct vt_ini_entry *entry)
 		last_case(r)->played = (enum vt_played_kind)i;
 		return 0;
 	}
-	return complain(r, entry, "no way to play a term");
+	return complain(r, entry, "unknown value of played");
 }
 
 static int take_text(struct reader *r, const struct vt_ini_entry *entry)

@@ -331,8 +331,9 @@ static void print_lost(const struct vt_ranks *ranks, FILE *out)
 			fprintf(out, "lost: %" PRId64 " events of rank %" PRId64 "\n", rank->lost,
 				rank->number);
 		if (rank->missing_slots)
-			fprintf(out, "lost: the journal of rank %" PRId64 " is cut: %"
-				     PRId64 " slots are missing\n",
+			fprintf(out,
+				"lost: the journal of rank %" PRId64 " is truncated: %" PRId64
+				" slots are missing\n",
 				rank->number, rank->missing_slots);
 	}
 }

@@ -49,8 +49,8 @@ static char *say_causes(const struct vt_context_part *part)
 	else
 		text = vt_xasprintf("%s", part->nr_limits   ? limits
 					  : part->bytes < 0 ? "released"
-							    : "nothing loaded: kernel code at its "
-							      "first use, local memory, graphs");
+							    : "nothing loaded: probably kernel "
+							      "code, local memory or graphs");
 	free(limits);
 	return text;
 }
@@ -111,7 +111,7 @@ void vt_context_section_print(const struct vt_report *report, const struct vt_re
 		fprintf(out, "\nCONTEXT  %s on cuda:%d%s, of which %s when it was first measured\n",
 			vt_units_bytes(total, sizeof(total), (uint64_t)parts.total_bytes),
 			row->device->id,
-			parts.has_others ? "" : " with what other processes may have",
+			parts.has_others ? "" : ", including memory of other processes if any",
 			vt_units_bytes(first, sizeof(first), (uint64_t)parts.first_bytes));
 		for (size_t i = 0; i < parts.parts.len; i++)
 			print_part(report, &parts.parts.items[i], out);

@@ -78,8 +78,8 @@ static void print_cause(const struct vt_oom *oom, FILE *out)
 		break;
 	case VT_OOM_LIMIT:
 		fprintf(out,
-			"a limit: the device had enough, as far as was recorded (a memory "
-			"fraction, or others took it meanwhile)\n");
+			"a limit: the device had enough free memory (a memory fraction is set, or "
+			"other processes took it in the meantime)\n");
 		break;
 	default:
 		fprintf(out, "unknown: the size of the CUDA context is unknown\n");
@@ -128,7 +128,7 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 	const struct account_table table = { account_unit(oom, account), out };
 	char text[VT_UNITS_MAX], what[120];
 
-	fputs("\nFREE MEMORY, AND WHY IT DID NOT HELP\n", out);
+	fputs("\nFREE MEMORY, AND WHY IT COULD NOT BE USED\n", out);
 	snprintf(what, sizeof(what), "the largest piece is %s",
 		 vt_units_bytes(text, sizeof(text), totals->largest_free_bytes));
 	line(&table, "too small", account->too_small_bytes, what);
@@ -138,10 +138,10 @@ static void print_account(const struct vt_oom *oom, const struct vt_frag_device 
 	line(&table, "private pool", account->private_pool_bytes,
 	     "large enough, but kept for the replay of a CUDA graph");
 	line(&table, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
-	line(&table, "awaited a stream", account->serving_bytes,
-	     "large enough, but in use by another stream until just then");
+	line(&table, "waiting for a stream", account->serving_bytes,
+	     "large enough, but another stream released it too late");
 	if (oom->device_free_bytes != UINT64_MAX) {
-		snprintf(what, sizeof(what), "a new segment for it takes %s",
+		snprintf(what, sizeof(what), "a new segment would take %s",
 			 vt_units_bytes(text, sizeof(text), account->segment_bytes));
 		line(&table, "free on device", oom->device_free_bytes, what);
 	}
@@ -180,12 +180,12 @@ static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
 
 	fprintf(out, "  %-34s ", remedy->text);
 	if (remedy->is_on)
-		fputs("is set already\n", out);
+		fputs("already set\n", out);
 	else if (remedy->is_served)
-		fprintf(out, "succeeds, with a reserved peak of %s up to there\n",
+		fprintf(out, "succeeds; peak reserved until then %s\n",
 			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
 	else if (remedy->failed_event)
-		fprintf(out, "fails even earlier, at event %" PRId64 "\n", remedy->failed_event);
+		fprintf(out, "fails earlier, at event %" PRId64 "\n", remedy->failed_event);
 	else
 		fputs("does not help\n", out);
 }
@@ -206,10 +206,10 @@ static void print_smaller(const struct vt_smaller *smaller, FILE *out)
 	else if (smaller->fits_length)
 		fprintf(out,
 			"  length %" PRIu64 " instead of %" PRIu64
-			" succeeds; no batch smaller than %" PRIu64 " does\n",
+			" succeeds; no batch below %" PRIu64 " does\n",
 			smaller->fits_length, smaller->length, smaller->batch);
 	else
-		fputs("  no smaller batch and no shorter sequence succeeds\n", out);
+		fputs("  no smaller batch or shorter sequence succeeds\n", out);
 }
 
 /* Of the allocator's settings; how far a smaller batch reaches, its own line says. */

@@ -22,7 +22,7 @@ void vt_reached_thresholds_print(struct vt_db *db, FILE *out)
 
 	if (nr <= 0)
 		return;
-	fputs("WARNINGS  thresholds (--warn) while it ran\n", out);
+	fputs("WARNINGS  thresholds (--warn) reached during the run\n", out);
 	stmt = vt_db_prepare(db, query);
 	while (left-- && vt_stmt_step(stmt) == 1) {
 		int64_t time_ns = vt_stmt_int(stmt, 0) - start_ns;

@@ -141,7 +141,7 @@ static int check_scales(const struct vt_whatif *whatif, struct vt_diag *diag)
 			continue;
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: no block is owned by \"%s\"%s",
 			    vt_db_path(whatif->analysis->db), options->scales[i].owner,
-			    i ? ", or an owner named before it has them all" : "");
+			    i ? ", or an earlier option applies to all of them" : "");
 		return -1;
 	}
 	return 0;
@@ -278,7 +278,7 @@ static int find_batch(struct vt_whatif *whatif, struct vt_diag *diag)
 		rows = (double)whatif->is.batch * options->batch_times;
 	if (rows < 1 || rows != floor(rows) || rows >= MAX_REQUEST) {
 		vt_diag_set(diag, VT_EXIT_USAGE,
-			    "--batch x%g: the recorded batch has %llu rows, and %g are none",
+			    "--batch x%g: %llu recorded rows would become %g, not a valid batch",
 			    options->batch_times, (unsigned long long)whatif->is.batch, rows);
 		return -1;
 	}

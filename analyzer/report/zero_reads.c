@@ -94,8 +94,8 @@ void vt_zero_reads_print(const struct vt_report *report, FILE *out)
 
 	find(&reads, report);
 	if (reads.len)
-		fputs("ZEROS READ  values are zeros on the simulator; the program failed, and these"
-		      " lines read some last:\n",
+		fputs("ZEROS READ  on the simulator device values are zeros; before it failed, the"
+		      " program read them here:\n",
 		      out);
 	for (size_t i = 0; i < reads.len; i++)
 		print_one(&reads.items[i], out);

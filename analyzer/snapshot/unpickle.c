@@ -531,7 +531,7 @@ static int refuse(struct machine *m, unsigned code)
 	if (!m->opcode_at || !name)
 		vt_diag_set(m->diag, VT_EXIT_UNREADABLE,
 			    "%s: neither a recording nor a PyTorch snapshot (byte 0x%02x at"
-			    " %" PRIu64 " is no pickle's)",
+			    " %" PRIu64 " is not a pickle opcode)",
 			    vt_stream_path(m->stream), code, m->opcode_at);
 	else
 		vt_diag_set(m->diag, VT_EXIT_UNREADABLE,

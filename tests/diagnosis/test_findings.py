@@ -155,9 +155,9 @@ def test_findings_come_by_bytes_and_have_a_page_each(tmp_path):
 
 @pytest.mark.parametrize("case, share", [("optimizer-states-wide", "a fifth"), ("wide-cache", "a fifth"),
                                          ("activations-kept", "a quarter"), ("library-workspaces", "5 %")])
-def test_a_page_says_how_much_of_the_highest_use_a_finding_asks_for(case, share):
+def test_a_page_says_how_much_of_the_peak_a_finding_asks_for(case, share):
     said = " ".join(vtrace("explain", f"finding:{case}").stdout.split())
-    assert f"{share} of the highest use or more" in said
+    assert f"{share} of the peak or more" in said
 
 
 def test_a_page_is_json_too_and_stands_behind_a_recording_that_was_named():
@@ -309,7 +309,7 @@ def test_old_gradients_at_the_peak_are_those_of_steps_before(tmp_path):
     """Of two networks in turn, the maker's: not those of the critic, which this step has made."""
     recording = record(tmp_path, PYTHON, "-c", ALTERNATING)
     found = finding(recording, "gradients-in-forward")
-    said = float(re.match(r"[^:]*: ([0-9.]+) MiB of a step before", found["text"])[1]) * MIB
+    said = float(re.match(r"[^:]*: ([0-9.]+) MiB of an earlier step", found["text"])[1]) * MIB
     assert said == pytest.approx(found["saves_bytes"], rel=0.05)
 
 

@@ -285,7 +285,7 @@ def test_collecting_what_is_no_journal(options, tmp_path):
     assert refused(vtrace("collect", *options, garbage), "garbage.journal", "not a vtrace journal")
     text = tmp_path / "text.db"
     text.write_text("dear diary")
-    assert refused(vtrace("collect", *options, text), f"{text}: not a vtrace journal", "none is beside it")
+    assert refused(vtrace("collect", *options, text), f"{text}: not a vtrace journal", "there is none next to it")
     assert {path.name for path in tmp_path.iterdir()} == {"garbage.journal", "text.db"}
 
 

@@ -384,7 +384,7 @@ def test_a_tolerance_is_for_what_grew(rows, base, grown):
 
 @pytest.mark.parametrize("line, words", (
     ('warn = ["total.used"]', 'has no limit "total.used"'), ("warn = true", "a list of limits"),
-    ('tolerance = "+5%"', "differ by between equal runs"), ('tolerance = "much"', "differ by between equal runs"),
+    ('tolerance = "+5%"', "allowed between equal runs"), ('tolerance = "much"', "allowed between equal runs"),
     ("patience = 3", '"baseline", "tolerance" and "warn"')))
 def test_bad_words_for_all_limits(check, marked, line, words):
     assert words in check(marked, f'{line}\n[total]\nallocated = "1 GiB"\n', code=3).stderr

@@ -122,7 +122,7 @@ def test_the_highest_rank_goes_to_a_history(copied, check, tmp_path):
     # Without a rank it may be another one's.
     (copied / "run.rank1.db").unlink()
     done = check(copied, budget, "--history", "history.db", code=1)
-    assert done.stderr == "vtrace: nothing was added to history.db: not every rank could be checked\n"
+    assert done.stderr == "vtrace: history.db: nothing added, because not every rank could be checked\n"
     check(copied, budget, "--history", "history.db", "--missing", "skip")
     history = json.loads(vtrace("history", tmp_path / "history.db", "--json").stdout)
     assert len(history["runs"]) == 3 and 0 < history["limits"][0]["figures"][2]["figure"] < most

@@ -195,7 +195,7 @@ def test_a_journal_that_was_cut_is_kept(program, tmp_path):
         assert (folder / "run.journal").read_bytes()[HEADER_BYTES:] == cut[HEADER_BYTES:]
     done = vtrace("report", folder / "run.db")
     assert done.returncode == 0
-    assert f"lost: the journal is cut: {missing:,} slots are missing" in done.stdout
+    assert f"lost: the journal is truncated: {missing:,} slots are missing" in done.stdout
     # The copy is made again: nothing is missing any more.
     (folder / "run.journal").write_bytes(whole)
     assert info(folder)["run"].get("missing_slots", 0) == 0
@@ -220,6 +220,6 @@ def test_what_a_reader_held_back_is_merged_by_the_next_command(tmp_path):
     assert held.returncode == 0 and held.stderr == ""
     reader.close()
     first, second = vtrace("info", tmp_path / "run.db"), vtrace("info", tmp_path / "run.db")
-    assert first.stderr == f"vtrace: {tmp_path}/run.db: merged what was left in {tmp_path}/run.db-wal\n"
+    assert first.stderr == f"vtrace: {tmp_path}/run.db: merged the data left in {tmp_path}/run.db-wal\n"
     assert second.stderr == "" and first.stdout.count("\n") == second.stdout.count("\n")
     assert [path.name for path in tmp_path.iterdir()] == ["run.db"]

@@ -46,7 +46,7 @@ def test_a_step_is_named_at_its_commit(runs, tmp_path):
     assert [(s["revision"], s["after"] - s["before"]) for s in found["limits"][0]["steps"]] == [("c5", 30 << 20)]
     assert len(found["limits"][0]["figures"]) == 9
     text = vtrace("history", tmp_path / "history.db").stdout
-    assert text.endswith("\n1 step of 1 limits in 9 runs\n")
+    assert text.endswith("\n1 jump in 1 limits and 9 runs\n")
     page = vtrace("history", tmp_path / "history.db", "--html").stdout
     assert page.startswith("<!doctype html>") and "<polyline" in page and "at c5, run 6" in page
     most = found["limits"][0]["figures"][-1]["figure"] / (1 << 20)
@@ -121,14 +121,14 @@ def test_a_history_of_years_is_read_in_one_pass(tmp_path):
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
     done = history_of(tmp_path, f"{many} INSERT INTO run SELECT i, 0, 'c' || i FROM n;"
                       f"{many} INSERT INTO figure SELECT i, 'a', 0, 1 FROM n;")
-    assert (done.returncode, done.stdout) == (0, "0 steps of 1 limits in 20000 runs\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "0 jumps in 1 limits and 20000 runs\n"), done.stderr
 
 
 def test_few_runs_have_no_step_and_that_is_said(tmp_path):
     done = history_of(tmp_path, "INSERT INTO run VALUES (1, 0, 'a'), (2, 0, 'b');"
                       "INSERT INTO figure VALUES (1, 'a', 0, 1), (2, 'a', 0, 9);")
-    assert done.stdout == ("0 steps of 1 limits in 2 runs\n"
-                           "a step is seen with 3 runs before it and 3 from it on\n"), done.stderr
+    assert done.stdout == ("0 jumps in 1 limits and 2 runs\n"
+                           "a jump needs 3 runs before it and 3 runs after it\n"), done.stderr
 
 
 def test_a_part_of_a_history_is_called_one(tmp_path):
@@ -138,7 +138,7 @@ def test_a_part_of_a_history_is_called_one(tmp_path):
     file.write_bytes(file.read_bytes()[:5000])
     done = vtrace("history", "history.db", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == \
-        (3, "", "vtrace: history.db: damaged, or only a part of it\n")
+        (3, "", "vtrace: history.db: damaged or incomplete\n")
 
 
 def test_a_pipe_is_no_history(tmp_path):

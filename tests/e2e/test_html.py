@@ -122,7 +122,7 @@ def test_lost_events_are_said(training, tmp_path):
     """A journal that ended before its end: `missing_slots` is what its import left."""
     database = copy(training, tmp_path, "INSERT OR REPLACE INTO run VALUES ('missing_slots', '123')")
     assert vtrace("html", database).returncode == 0
-    assert "lost: the journal is cut: 123 slots are missing" in Page(tmp_path / "copy.html").markup
+    assert "lost: the journal is truncated: 123 slots are missing" in Page(tmp_path / "copy.html").markup
 
 
 def test_neither_torch_nor_python(tmp_path):
@@ -218,7 +218,8 @@ def test_a_recording_is_never_replaced_by_a_page(training, tmp_path):
     before = copy.read_bytes()
     for arguments in ((copy, "-o", copy), ("--base", copy, "-o", copy, training)):
         done = vtrace("html", "--force", *arguments)
-        assert (done.returncode, done.stderr) == (3, f"vtrace: {copy}: is a recording, which this does not replace\n")
+        said = f"vtrace: {copy}: is a recording; this command does not replace one\n"
+        assert (done.returncode, done.stderr) == (3, said)
     assert copy.read_bytes() == before
 
 

@@ -76,7 +76,7 @@ def test_what_was_said_is_in_the_recording(program, tmp_path):
     assert 0 < rows[0]["time_ns"] < rows[1]["time_ns"] < report["run"]["duration_ns"] + 10**9
     assert 12 <= rows[0]["event"] < rows[1]["event"] <= report["run"]["events"]
     text = vtrace("report", tmp_path / "run.db").stdout
-    assert "WARNINGS  thresholds (--warn) while it ran\n" in text
+    assert "WARNINGS  thresholds (--warn) reached during the run\n" in text
     assert f": {said[0]}\n" in text and f": {said[1]}\n" in text
     # Finished: it stays as it is, and is one file.
     before = (tmp_path / "run.db").read_bytes()
@@ -151,24 +151,24 @@ def test_a_command_that_hangs_stops_no_watching(program, tmp_path):
     assert watcher.line().startswith("user=3MiB no longer reached")
     program.tell("alloc 1")
     assert watcher.line().startswith("user=3MiB reached")
-    assert watcher.process.stderr.readline() == "vtrace: user=3MiB: the command of --then still runs\n"
+    assert watcher.process.stderr.readline() == "vtrace: user=3MiB: the --then command is still running\n"
     program.tell("alloc 20")
     assert watcher.line().startswith("user=20MiB reached")
     first, second = until(lambda: len(pids := (tmp_path / "pids").read_text().split()) == 2 and pids)
     os.kill(int(first), signal.SIGKILL)
-    assert watcher.process.stderr.readline() == "vtrace: user=3MiB: the command of --then was killed by signal 9\n"
+    assert watcher.process.stderr.readline() == "vtrace: user=3MiB: the --then command was killed by signal 9\n"
     program.end("kill 9")
     # It is at its end, and waits for the second one.
     assert watcher.process.stderr.readline() == "vtrace: --warn none=1B: this owner had no memory at any sample\n"
     assert watcher.process.poll() is None
     os.kill(int(second), signal.SIGTERM)
-    assert watcher.end() == (1, "", "vtrace: user=20MiB: the command of --then was killed by signal 15\n")
+    assert watcher.end() == (1, "", "vtrace: user=20MiB: the --then command was killed by signal 15\n")
 
 
 def test_a_command_that_fails_is_said(program, tmp_path):
     watcher = Watcher(["user=1MiB"], "--then", "exit 7", tmp_path / "run.db")
     watcher.line()
-    assert watcher.process.stderr.readline() == "vtrace: user=1MiB: the command of --then ended with 7\n"
+    assert watcher.process.stderr.readline() == "vtrace: user=1MiB: the --then command exited with status 7\n"
     program.end()
     assert watcher.end()[0] == 1
 
@@ -375,5 +375,5 @@ def test_a_name_with_a_newline_is_found(tmp_path):
 
 def test_growth_over_time_needs_more_than_one_look(program, tmp_path):
     done = vtrace("top", "--once", "--warn", "+1GiB/min", tmp_path / "run.db")
-    assert done.returncode == 2 and "more than one look" in done.stderr
+    assert done.returncode == 2 and "more than one sample" in done.stderr
     assert vtrace("top", "--once", "--warn", "+1GiB/step", tmp_path / "run.db").returncode == 0

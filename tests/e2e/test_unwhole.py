@@ -12,7 +12,7 @@ PROGRAM = """
 import torch
 held = [torch.empty(1 << 20, device="cuda") for i in range(64)]
 """
-SAID = "the journal is cut: {:,} slots are missing"
+SAID = "the journal is truncated: {:,} slots are missing"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_ranks_and_diff_say_it(cut):
     database, missing = cut
     ranks = json.loads(show("report", database.parent, "--json"))["ranks"]
     assert [rank["missing_slots"] for rank in ranks] == [missing]
-    assert f"the journal of rank 0 is cut: {missing} slots" in show("report", database.parent)
+    assert f"the journal of rank 0 is truncated: {missing} slots" in show("report", database.parent)
 
 
 def test_a_budget_can_demand_a_whole_recording(cut, tmp_path):

@@ -6,7 +6,8 @@ import pytest
 
 from recording import WORKLOADS, record_python, vtrace
 
-SAID = "vtrace: it failed, and values are zeros on the simulator: the report says which lines read them\n"
+SAID = ("vtrace: the program failed; on the simulator device values are zeros;"
+        " the report lists the lines that read them\n")
 SOURCE = (WORKLOADS / "zeros_read.py").read_text().splitlines()
 
 

@@ -48,7 +48,7 @@ def test_a_snapshot_keeps_the_peak(long_recording, tmp_path):
 def test_counters_keep_their_peaks(long_recording, tmp_path):
     path, said = export_long(long_recording, "perfetto", tmp_path / "run.perfetto")
     assert re.fullmatch(r"vtrace: \d+ events in 65536 equal parts: each counter has the lowest, highest and last value"
-                        r" of each part; --all leaves nothing out\n", said)
+                        r" of each part; --all writes everything\n", said)
     found = query_trace(path)["counters"]
     whole = query_trace(export_long(long_recording, "perfetto", tmp_path / "whole", "--all")[0])["counters"]
     assert sum(row["points"] for row in found.values()) < sum(row["points"] for row in whole.values()) / 2

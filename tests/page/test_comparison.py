@@ -145,7 +145,7 @@ def test_fit_the_window(pair, ranks, width):
 @pytest.mark.full
 def test_without_a_script(pair, ranks):
     text, = look(pair[1], ["read", "document.body.innerText"], script=False)
-    assert "logits" in text and "Lines that made the difference" in text and "diff_training.py" in text
+    assert "logits" in text and "Call sites that changed" in text and "diff_training.py" in text
     text, = look(ranks[1], ["read", "document.body.innerText"], script=False)
     assert "Ranks by owners" in text and "The highest, rank 1, against the median, rank 0" in text
 

@@ -94,7 +94,7 @@ def test_what_no_setting_explains_belongs_to_a_term(config, trained, tmp_path):
     assert row["reason"] == "term" and row["term"] == "Ldense*T*(4*i*e)"
     share = row["measured_bytes"] / row["planned_bytes"]
     assert 0.49 < share < 0.53
-    said = f"{share:.2f} of what is planned, mostly Ldense*T*(4*i*e)"
+    said = f"{share:.2f} of the planned bytes, mostly Ldense*T*(4*i*e)"
     assert row["explained"].startswith(said)
     assert said in estimate(other, trained, "--train", *SIZES).stdout
 

@@ -55,7 +55,7 @@ def test_text_and_what_does_not_fit(uneven):
     done = vtrace("estimate", "--from", uneven, "--budget", "600MiB")
     assert done.returncode == 1 and "checkpointing is not enough: with all 5 layers" in done.stdout
     done = vtrace("estimate", "--from", uneven, "--budget", "100MiB")
-    assert refused(done, 3, "its context alone takes the budget")
+    assert refused(done, 3, "its context alone exceeds the budget")
 
 
 @pytest.mark.parametrize("options, word", (

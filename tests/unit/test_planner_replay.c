@@ -235,8 +235,8 @@ static void a_term_says_how_it_is_played(void **state)
 	} cases[] = {
 		{ VT_PLAYED_STAGED, "2", NULL },
 		{ VT_PLAYED_PASSED_OVER, "2", NULL },
-		{ VT_PLAYED_UNSAID, "2", "nothing says how it is played" },
-		{ VT_PLAYED_UNSAID, "0", "nothing says how it is played" },
+		{ VT_PLAYED_UNSAID, "2", "a term without played" },
+		{ VT_PLAYED_UNSAID, "0", "a term without played" },
 	};
 
 	(void)state;

@@ -309,9 +309,9 @@ static void mistakes_are_named_with_their_line(void **state)
 		{ "[value batch]\nis = 1\n",
 		  "own.ini:2: the name of a setting or of a fact: batch" },
 		{ "[value norm]\nis = 1\n", "own.ini:2: the name of a setting or of a fact: norm" },
-		{ "[value a]\nis = {a}\n", "own.ini:2: made of itself: a" },
+		{ "[value a]\nis = {a}\n", "own.ini:2: refers to itself: a" },
 		{ "[value a]\nis = 1\nb = yes\n[value b]\nis = {a}\n",
-		  "own.ini:2: made of itself: a" },
+		  "own.ini:2: refers to itself: a" },
 		{ "[term a]\nowner = x\nbytes = 1\n", "own.ini:2: [term a] needs owner and why" },
 		{ "[term a]\nowner = x\nwhy = y\nformula = 1\n",
 		  "own.ini:2: [term a] needs bytes, or stages, played and formula" },
@@ -321,7 +321,7 @@ static void mistakes_are_named_with_their_line(void **state)
 		  "own.ini:2: [term a] with formula has at_least and at_most alone" },
 		{ TERM("a", "1") "stages = noon\n", "own.ini:7: unknown stage: stages = noon" },
 		{ TERM("a", "1") "played = well\n",
-		  "own.ini:7: no way to play a term: played = well" },
+		  "own.ini:7: unknown value of played: played = well" },
 		{ TERM("a", "1") "owner =\n", "own.ini:7: it is empty: owner" },
 		{ TERM("a", "1") "owner = a {v}\n[value v]\nis = b\n",
 		  "own.ini:7: neither a text nor one {value} that has no others in it: a {v}" },
@@ -388,8 +388,8 @@ static void values_are_bounded(void **state)
 	(void)state;
 	assert_chain(30, 1, 0, NULL);
 	assert_chain(30, 1, 1, NULL);
-	assert_chain(100000, 1, 0, "made of too many others");
-	assert_chain(100000, 1, 1, "made of too many others");
+	assert_chain(100000, 1, 0, "nested too deeply");
+	assert_chain(100000, 1, 1, "nested too deeply");
 	assert_chain(30, 3, 0, "too long");
 }
 
