@@ -113,7 +113,7 @@ def test_figures_of_runs_that_are_gone_and_of_any_size(tmp_path):
     done = history_of(tmp_path, "WITH RECURSIVE n(i) AS (SELECT 5 UNION ALL SELECT i + 1 FROM n WHERE i < 30)"
                       f" INSERT INTO run SELECT i, 0, 'c' || i FROM n; INSERT INTO figure VALUES {values};")
     assert done.returncode == 0, done.stderr
-    assert "of 1 limits in 26 runs\n" in done.stdout and " at c18, run 14 of 26: " in done.stdout
+    assert "in 1 limits and 26 runs\n" in done.stdout and " at c18, run 14 of 26: " in done.stdout
 
 
 def test_a_history_of_years_is_read_in_one_pass(tmp_path):
