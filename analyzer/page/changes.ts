@@ -61,7 +61,7 @@ export class ChangesView {
         el("p", {}, `${bytes(frame.base)} before, ${bytes(frame.now)} now: ${signedBytes(frame.now - frame.base)}`)),
       isFaint: () => false,
     }, () => undefined);
-    root.append(el("p", { class: "note" }, "Width: how much it differs; colour: the owner of most of it; a click zooms. " +
+    root.append(el("p", { class: "note" }, "Width is the size of the change, colour the largest owner; click a frame to zoom. " +
       `${count(nrEqual)} call sites are equal and not drawn` +
       (nrDiffering > places.length ? `, nor are the ${count(nrDiffering - places.length)} that differ least.` : ".")));
     icicle.show(all);

@@ -50,7 +50,7 @@ export class IcicleView {
   constructor(private readonly blocks: Blocks, private readonly moments: Moments) {
     const root = section("stacks");
     append(root, [this.controls()]);
-    this.icicle = new Icicle<Frame>(root, "Who allocated it. Arrow keys move between frames, Enter zooms, Escape shows all.", {
+    this.icicle = new Icicle<Frame>(root, "Call stacks. Arrow keys move between frames, Enter zooms, Escape shows all.", {
       colour: (node) => this.colour(node),
       label: (node, isWide) => this.label(node, isWide),
       describe: (node) => this.describe(node),
@@ -73,7 +73,7 @@ export class IcicleView {
       } }, MODES[mode]);
       return button;
     });
-    return el("div", { class: "bar" }, el("h2", {}, "Who allocated it"),
+    return el("div", { class: "bar" }, el("h2", {}, "Call stacks"),
               el("span", { class: "switch", role: "group", "aria-label": "Group by" }, ...buttons), this.search, this.found);
   }
 
@@ -127,7 +127,7 @@ export class IcicleView {
   }
 
   private say(): void {
-    this.note.textContent = "Outermost frame on top; wider is more bytes; a click zooms." +
+    this.note.textContent = "Outermost frame on top; width is bytes; click a frame to zoom." +
       (this.icicle.isCut ? " Deeper frames appear when you zoom." : "");
   }
 

@@ -64,8 +64,8 @@ export class LifetimesView {
     const { about } = blocks;
     this.note.textContent = about.lifetimes === about.blocks
       ? "Every block is drawn, at its address; gaps between addresses are left out."
-      : `${count(about.lifetimes)} of ${count(about.blocks)} blocks are drawn, at their addresses: those that took most bytes for longest, ` +
-        `${(100 * about.shown_area).toFixed(1)} % of all bytes times events. The other ${count(about.blocks - about.lifetimes)} were smaller or shorter.`;
+      : `${count(about.lifetimes)} of ${count(about.blocks)} blocks are drawn, at their addresses: those with the largest size times lifetime, ` +
+        `${(100 * about.shown_area).toFixed(1)} % of the total. The other ${count(about.blocks - about.lifetimes)} were smaller or shorter-lived.`;
     this.drawing.redraw();
   }
 

@@ -7,7 +7,7 @@ import { Recording } from "./recording";
 import { change } from "./state";
 
 const KEYS = [
-  ["Tab", "go from view to view"], ["arrow keys", "move inside a view"], ["Enter", "pin, zoom or select what is marked"],
+  ["Tab", "move between views"], ["arrow keys", "move inside a view"], ["Enter", "pin, zoom or select the marked item"],
   ["+  −  0", "zoom in time; show all"], ["[  ]", "earlier, later moment"], ["Escape", "reset frame, time and owner selection"],
   ["/", "search frames"], ["?", "this list"],
 ];
@@ -53,6 +53,6 @@ async function start(): Promise<void> {
 start().catch((error) => {
   document.documentElement.dataset.ready = "failed";
   document.querySelector("main")?.prepend(
-    el("p", { class: "warn" }, `The drawings could not be made: ${error}. They need a browser of 2023 or later.`));
+    el("p", { class: "warn" }, `The charts could not be drawn: ${error}. They need a browser of 2023 or later.`));
   console.error(error);
 });

@@ -55,7 +55,7 @@ export class MirrorView {
         buttons.forEach((button, i) => button.setAttribute("aria-pressed", String((i === 0) === (axis === "event"))));
         this.drawing.redraw();
       } }, `by ${axis}`));
-    return el("div", { class: "bar" }, el("h3", {}, "Both over time, on one scale"),
+    return el("div", { class: "bar" }, el("h3", {}, "Both runs over time, on one scale"),
               el("span", { class: "switch", role: "group", "aria-label": "Horizontal axis" }, ...buttons), this.all);
   }
 
@@ -136,15 +136,15 @@ export class MirrorView {
   }
 
   private say(): void {
-    const [base, other] = this.sides, parts = [`${base.label} upwards, ${other.label} downwards; dashed is what is reserved from the driver.`];
-    if (this.part[1] - this.part[0] === 1) parts.push("Each from its own start to its end.");
+    const [base, other] = this.sides, parts = [`${base.label} upwards, ${other.label} downwards; the dashed line is memory reserved from the driver.`];
+    if (this.part[1] - this.part[0] === 1) parts.push("Each run is drawn from its start to its end.");
     else
       for (const { label, series } of this.sides)
         if (series) {
           const [first, last] = this.stretch(series).events;
           parts.push(`${label}: events ${count(first)} to ${count(last)} of ${count(series.lastEvent)}.`);
         }
-    if (this.sides.some(({ points }) => points && !points.isExact)) parts.push("Where several moments fall into one pixel, the highest is drawn.");
+    if (this.sides.some(({ points }) => points && !points.isExact)) parts.push("If several moments share a pixel, the highest is drawn.");
     parts.push("Drag to zoom, double click to go back.");
     this.note.textContent = parts.join(" ");
   }

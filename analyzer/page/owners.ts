@@ -86,6 +86,6 @@ export class OwnersView {
     this.root.replaceChildren(
       el("div", { class: "bar" }, el("h2", {}, `Owners: ${shortNameOf(moment)}`)),
       el("table", { class: "owners" }, el("thead", {}, el("tr", {}, ...head)), body, foot),
-      el("p", { class: "note" }, "A click on an owner shows it alone in all views."));
+      el("p", { class: "note" }, "Click an owner to show only that owner in all views."));
   }
 }

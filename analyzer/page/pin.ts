@@ -33,7 +33,7 @@ export class PinBar {
 
   constructor(private readonly store: Store, private readonly moments: Moments, before: Element,
               private readonly label: string) {
-    const bar = el("nav", { id: "pin", "aria-label": "What all views show" });
+    const bar = el("nav", { id: "pin", "aria-label": "Moment and selection shown in all views" });
     append(bar, [el("label", { for: "moment" }, "Moment"), this.select,
                  el("button", { type: "button", title: "earlier moment ([)", click: () => moments.step(-1) }, "‹"),
                  el("button", { type: "button", title: "later moment (])", click: () => moments.step(1) }, "›"),
@@ -76,7 +76,7 @@ export class PinBar {
       const snapped = this.moments.snapDistance;
       this.said.textContent = `event ${count(moment.event)}, ${duration(moment.time_us)}` +
         (placeOf(moment) ? `, ${placeOf(moment)}` : "") +
-        (snapped > 1 ? `; the nearest moment kept in full, ${count(snapped)} events from the click` : "");
+        (snapped > 1 ? `; the nearest stored moment, ${count(snapped)} events from the click` : "");
     }
     this.owner.replaceChildren();
     append(this.owner, [

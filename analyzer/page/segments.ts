@@ -32,7 +32,7 @@ export class SegmentsView {
 
   constructor(private readonly blocks: Blocks, private readonly moments: Moments) {
     const root = section("segments");
-    root.append(el("div", { class: "bar" }, el("h2", {}, "Where it lies")));
+    root.append(el("div", { class: "bar" }, el("h2", {}, "Segments")));
     this.drawing = new Drawing(root, "Segments of the allocator. Left and right go through the pieces, Enter shows the owner alone.",
                                LINE * 4, (c) => this.draw(c), (c) => this.mark(c));
     root.append(this.note);
@@ -97,8 +97,8 @@ export class SegmentsView {
     const failed = moment.names.find((name) => name.startsWith("out of memory"));
     const small = this.blocks.restAt(state.moment);
     this.note.textContent = `${this.segments.length} segments of ${bytes(this.total)}, to scale and in the order of their addresses. ` +
-      `Free beside live blocks (dense hatching): ${bytes(sum(pinned))} in ${pinned.length} pieces; ` +
-      `wholly free segments: ${bytes(sum(free) - sum(pinned))}; the largest free piece is ${bytes(largest)}.` +
+      `Free in segments with live blocks (dense hatching): ${bytes(sum(pinned))} in ${pinned.length} pieces; ` +
+      `completely free segments: ${bytes(sum(free) - sum(pinned))}; the largest free piece is ${bytes(largest)}.` +
       (failed ? ` ${failed[0].toUpperCase()}${failed.slice(1)} in one piece.` : "") +
       (small.length ? ` Blocks below ${bytes(this.blocks.about.least_bytes)} are not drawn and look free.` : "");
   }
@@ -148,7 +148,7 @@ export class SegmentsView {
     let at: [number, number] = [0, 0];
     this.boxes(piece, (x, y, width) => { at = [x + width / 2, y + LINE]; });
     const content = piece.row < 0
-      ? el("div", {}, el("strong", {}, `${bytes(piece.size)} free`), el("p", {}, piece.isPinned ? "pinned by live blocks in its segment" : "entirely free: empty_cache() can release it"))
+      ? el("div", {}, el("strong", {}, `${bytes(piece.size)} free`), el("p", {}, piece.isPinned ? "pinned by live blocks in its segment" : "completely free: empty_cache() can release it"))
       : this.describe(piece.row);
     this.drawing.showTip(at[0], at[1] + 10, content);
     this.drawing.remark();

@@ -29,7 +29,7 @@ function linkStages(store: Store, moments: Moments): void {
     const name = row.dataset.stage, spans = store.data.spans.filter((span) => span.stage === name);
     const title = row.querySelector("th");
     if (!name || !spans.length || !title) continue;
-    title.replaceChildren(el("button", { type: "button", class: "plain", title: "look at it and pin its end", click: () => {
+    title.replaceChildren(el("button", { type: "button", class: "plain", title: "zoom to it and pin its end", click: () => {
       change({ zoom: stretch(spans) });
       showAt(moments, Number(row.dataset.device), spans[spans.length - 1].last_event);
       document.getElementById("time")?.scrollIntoView();

@@ -262,12 +262,12 @@ export class TimeView {
   private say(first: number, last: number): void {
     const { series, points, store } = this, parts: string[] = [];
     parts.push(points.isExact ? "Every event is drawn."
-               : `Drawn in buckets of ${count(series.perBucket)} events, each at its highest moment; zooming into ` +
-                 "a peak, a failure, a mark or one whole step shows single events.");
+               : `Drawn in buckets of ${count(series.perBucket)} events, each with its peak; zoom into a peak, a failed request, ` +
+                 "a mark or a whole step to see single events.");
     if (series.device.other_owners)
       parts.push(`${count(series.device.other_owners)} small owners are drawn as one.`);
-    if (store.data.spans_left_out) parts.push(`${count(store.data.spans_left_out)} stages are left out.`);
-    if (store.data.flags_left_out) parts.push(`${count(store.data.flags_left_out)} marks are left out.`);
+    if (store.data.spans_left_out) parts.push(`${count(store.data.spans_left_out)} stages are not shown.`);
+    if (store.data.flags_left_out) parts.push(`${count(store.data.flags_left_out)} marks are not shown.`);
     if (state.zoom) parts.push(`Events ${count(first)} to ${count(last)} of ${count(series.lastEvent)}.`);
     parts.push("Drag to zoom, double click to go back, click to pin a moment.");
     this.caption.textContent = parts.join(" ");
