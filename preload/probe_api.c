@@ -46,7 +46,7 @@ static enum state search(const struct vt_python *python)
 		return STATE_REFUSED;
 	}
 	if (!find_all(&g.api)) {
-		vt_info_once("probe", "off: this Python lacks a function that it needs");
+		vt_info_once("probe", "off: this Python lacks a required function");
 		return STATE_REFUSED;
 	}
 	return STATE_READY;

@@ -51,7 +51,7 @@ static void search(void)
 	} else if (answer == VT_PYTHON_REFUSED) {
 		state = STATE_REFUSED;
 		vt_info_once("python", g.python.version);
-		vt_info_once("python_stacks", "none: this Python is not known");
+		vt_info_once("python_stacks", "none: unsupported Python version");
 	}
 	__atomic_store_n(&g.state, state, __ATOMIC_RELEASE);
 }

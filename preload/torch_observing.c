@@ -157,7 +157,7 @@ int vt_torch_observing_count(uint32_t python_stack)
 		quiet = 0;
 	}
 	if (vt_torch_values_layout() == VT_TORCH_LAYOUT_OTHER)
-		vt_info_once("operators", "not observed: PyTorch's calls have another layout");
+		vt_info_once("operators", "not observed: unknown layout of operator calls");
 	if (vt_torch_values_layout() == VT_TORCH_LAYOUT_OTHER || LOAD(nr_records) >= MOST_RECORDS ||
 	    !vt_journal_is_recording()) {
 		vt_torch_observing_end();

@@ -194,7 +194,7 @@ void vt_torch_operators_start(void)
 	/* The values have another layout in releases without overload names. */
 	if (!add || !disable || !enable || !g.name || !g.nr_inputs ||
 	    !vt_torch_real_find(VT_TORCH_FUNCTION_OVERLOAD_NAME, NULL)) {
-		vt_info_once("operators", "not observed: another release of PyTorch");
+		vt_info_once("operators", "not observed: unsupported PyTorch release");
 		return;
 	}
 	callback.scopes[VT_TORCH_SCOPE_FUNCTION] = 1;

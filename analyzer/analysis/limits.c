@@ -46,9 +46,10 @@ static void add_snapshot(struct limits *limits, const struct vt_analysis *analys
 						  " operators, the backward pass and libraries are"
 						  " unknown"));
 	if (analysis->model.nr_ooms)
-		vt_vector_push(limits,
-			       vt_xstrdup("sizes of devices are what PyTorch's allocator had, and"
-					  " could have got, when a request failed"));
+		vt_vector_push(
+			limits,
+			vt_xstrdup("device sizes are estimates: what PyTorch's allocator had,"
+				   " plus free memory, when a request failed"));
 	if (!vt_db_run_get_int(db, "snapshot_entries", 0))
 		vt_vector_push(limits, vt_xstrdup("without a trace: only what was alive when it was"
 						  " taken"));
@@ -119,8 +120,8 @@ static void add_routing(struct limits *limits, struct vt_db *db)
 	char *chosen = find_choice(db, "routing");
 
 	if (chosen)
-		vt_vector_push(limits, vt_xasprintf("experts: tokens were routed as chosen"
-						    " (routing=%s), not as a model would",
+		vt_vector_push(limits, vt_xasprintf("experts: tokens were routed by the option"
+						    " routing=%s, not by the model",
 						    chosen));
 	free(chosen);
 }
@@ -131,7 +132,8 @@ static void add_nccl(struct limits *limits, struct vt_db *db)
 	char *chosen = find_choice(db, "nccl");
 
 	if (chosen)
-		vt_vector_push(limits, vt_xasprintf("NCCL buffers: as chosen (nccl=%s)", chosen));
+		vt_vector_push(limits,
+			       vt_xasprintf("NCCL buffers: set by the option nccl=%s", chosen));
 	else if (vt_db_query_int(db, "SELECT max(capability) FROM device", 0) == 90)
 		vt_vector_push(limits,
 			       vt_xstrdup("NCCL buffers: published measurements for H100 (nccl=)"));
@@ -172,7 +174,7 @@ static void add_not_simulated(struct limits *limits, const struct vt_analysis *a
 	if (analysis->model.nr_captures)
 		vt_vector_push(limits,
 			       vt_xstrdup("executable CUDA graphs: a fixed size is assumed for each"
-					  " kernel (graph_node=); a real driver's is unknown"));
+					  " kernel (graph_node=); the real size is unknown"));
 }
 
 static void add_notes(struct limits *limits, const struct vt_analysis *analysis)

@@ -145,7 +145,7 @@ char *vt_check_ending(const struct vt_analysis *analysis)
 
 	if (strncmp(ended, "exit ", strlen("exit ")) != 0)
 		note = vt_xasprintf(
-			"the run did not end by itself (%s): figures cover only the part that ran",
+			"the run did not end normally (%s): figures cover only the part that ran",
 			is_running ? "still running" : vt_ended_text(ended));
 	else if (strcmp(ended, "exit 0") != 0)
 		note = vt_xasprintf(

@@ -204,7 +204,7 @@ static void take_left(const struct vt_measure *m, const struct vt_limit *limit, 
 	char *ended = vt_db_run_get(m->analysis->db, "ended");
 
 	if (!m->is_window && (!ended || strncmp(ended, "exit ", strlen("exit ")) != 0))
-		figure->why = vt_xasprintf("%s: what it would have freed is unknown",
+		figure->why = vt_xasprintf("%s: what the program would have freed is unknown",
 					   ended ? vt_ended_text(ended) : "still running");
 	free(ended);
 	if (limit->subject && !vt_measure_has_owner(m, limit->subject))

@@ -268,7 +268,7 @@ static void print_use(const struct vt_device_use *use, uint64_t driver_bytes, ui
 			printf("%s%s%s%s", i ? ", " : "", parts[i].before,
 			       vt_units_bytes(text, sizeof(text), parts[i].bytes), parts[i].after);
 	if (blocks_bytes)
-		printf("; most in blocks %s", vt_units_bytes(text, sizeof(text), blocks_bytes));
+		printf("; most allocated %s", vt_units_bytes(text, sizeof(text), blocks_bytes));
 	putchar('\n');
 }
 

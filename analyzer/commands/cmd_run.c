@@ -69,10 +69,10 @@ enum {
 
 static const struct vt_option options[] = {
 	{ OPTION_SIMULATE, "simulate", "CARD",
-	  "no GPU needed: NAME or FILE.ini, then [,memory=24GiB][,count=2][,KEY=VALUE...]; "
-	  "list: print the cards" },
+	  "run on a simulated GPU: NAME or FILE.ini, then [,memory=24GiB][,count=2]"
+	  "[,KEY=VALUE...]; list: print the cards" },
 	{ 'o', "output", "FILE", "database to write (VTRACE_OUTPUT); %e %p %h %t %n %r %q{NAME}" },
-	{ 'q', "quiet", NULL, "no closing lines (VTRACE_QUIET)" },
+	{ 'q', "quiet", NULL, "print no closing lines (VTRACE_QUIET)" },
 	{ OPTION_FORCE, "force", NULL, "replace an existing FILE" },
 	{ OPTION_EXIT_WAIT, "exit-wait", "SECONDS",
 	  "seconds to wait for the database at exit (VTRACE_EXIT_WAIT)" },

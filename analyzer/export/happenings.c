@@ -103,7 +103,7 @@ static void put_flags(const struct playing *playing)
 			 "most used, without the context", peak->used_bytes);
 		if (peak->max_allocated_bytes)
 			put_flag(playing, peak->device, time_of(playing, peak->max_allocated_event),
-				 "most in blocks", peak->max_allocated_bytes);
+				 "most allocated", peak->max_allocated_bytes);
 	}
 	for (uint32_t i = 0; i < model->nr_ooms; i++)
 		put_flag(playing, model->ooms[i].device, model->ooms[i].time_ns,

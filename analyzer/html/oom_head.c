@@ -287,7 +287,9 @@ void vt_oom_head_print(const struct vt_page_head *head)
 	}
 	fputs("</div>\n", out);
 	if (oom->nr_ooms > 1)
-		fprintf(out, "<p class=\"note\">This is the last of %u failed requests; each is a flag"
-			     " in the chart below.</p>\n", oom->nr_ooms);
+		fprintf(out,
+			"<p class=\"note\">This is the last of %u failed requests; each is a flag"
+			" in the chart below.</p>\n",
+			oom->nr_ooms);
 	fputs("</section>\n", out);
 }

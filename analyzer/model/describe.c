@@ -196,7 +196,7 @@ static char *native_text(const struct vt_describe *describe, uint32_t id)
 		return vt_xstrdup(cut);
 	/* Nothing says how to find its caller: what is outside of it may be wrong. */
 	if (!frame->module)
-		return vt_xasprintf("[code of no file, its callers are guessed]+0x%llx",
+		return vt_xasprintf("[code outside any file, callers are guessed]+0x%llx",
 				    (unsigned long long)frame->offset);
 	if (!frame->symbol)
 		return vt_xasprintf("%s+0x%llx", library, (unsigned long long)frame->offset);

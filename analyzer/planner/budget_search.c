@@ -23,12 +23,12 @@ static const struct change {
 	  "nothing, unless attention weights are read" },
 	{ VT_SET_OPTIMIZER, "adamw8bit", VT_BUDGET_SEARCH_ROUND, "rounding of the states" },
 	{ VT_SET_OFFLOAD, "optimizer", VT_BUDGET_SEARCH_COPY,
-	  "copies over PCIe at every step, and the step on the host" },
+	  "copies over PCIe at every step; the step runs on the host" },
 };
 
 #define NR_CHANGES VT_ARRAY_SIZE(changes)
 
-static const char recomputed_cost[] = "the forward of these layers once more";
+static const char recomputed_cost[] = "one more forward of these layers";
 
 struct search {
 	const struct vt_plan *plan;

@@ -49,8 +49,8 @@ static void widen_to_scan(struct vt_plan *plan)
 		VT_PLAYED_PASSED_OVER,
 		"0",
 		more,
-		"what --scan sequential takes more, where kernels of state-space layers are not "
-		"installed",
+		"additional memory of --scan sequential, used if the kernels of state-space layers "
+		"are not installed",
 		NULL
 	};
 	struct vt_diag diag = { 0 };

@@ -237,10 +237,10 @@ void vt_model_folder_merge(struct vt_architecture *model, struct vt_architecture
 	for (size_t i = 0; is_plain && i < files->nr_tensors; i++)
 		files->tensors[i].bits = 0;
 	if (stored != made) {
-		vt_architecture_note(model,
-				     vt_xasprintf("the files have %" PRIu64 " parameters, the "
-						  "configuration makes %" PRIu64
-						  ": the files' count", stored, made));
+		vt_architecture_note(
+			model, vt_xasprintf("the files have %" PRIu64 " parameters, the "
+					    "configuration makes %" PRIu64 "; the files are used",
+					    stored, made));
 	}
 	take_tensors(model, files);
 }

@@ -147,7 +147,7 @@ static void fill_card(const void *of, const struct vt_gpu *gpu, struct vt_card_r
 	row->headroom_bytes = row->usable_bytes - vt_model_run_need(run, gpu);
 	row->verdict = vt_card_fit_text(vt_model_run_judge(run, gpu));
 	if (run->is_out_of_memory >= 0)
-		snprintf(row->note, sizeof(row->note), "tried with its memory");
+		snprintf(row->note, sizeof(row->note), "run with this memory");
 }
 
 void vt_model_run_print_text(const struct vt_model_run *run, FILE *out)

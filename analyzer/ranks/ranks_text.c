@@ -281,7 +281,8 @@ static void print_clocks(const struct vt_clocks *clocks, FILE *out)
 
 		if (host->spread_ns > clocks->tolerance_ns)
 			fprintf(out,
-				"clocks: %s: its wall clock was set by %s between two of its ranks'"
+				"clocks: %s: its wall clock was changed by %s between two of its "
+				"ranks'"
 				" starts, or two machines have this name\n",
 				host->host,
 				vt_units_duration(time, sizeof(time), (uint64_t)host->spread_ns));

@@ -94,7 +94,7 @@ static void print_verdict(struct vt_explain *explain, FILE *out)
 	char *path;
 
 	if (explain->a->holds_blocks) {
-		fprintf(out, "owner    none: its blocks have owners\n");
+		fprintf(out, "owner    none: the blocks in it have owners\n");
 		return;
 	}
 	path = vt_attribution_path_by(attribution, rule, explain->allocation);

@@ -72,9 +72,10 @@ static void gather_notes(struct vt_leaks_report *report)
 		vt_vector_push(&notes, vt_xstrdup("still running: growth so far; what remains at "
 						  "its end is unknown"));
 	else if (!has_ended(report->ended))
-		vt_vector_push(&notes,
-			       vt_xasprintf("%s: what it would have freed at its end is unknown",
-					    vt_ended_note(report->ended)));
+		vt_vector_push(
+			&notes,
+			vt_xasprintf("%s: what the program would have freed at its end is unknown",
+				     vt_ended_note(report->ended)));
 	report->notes.text = notes.items;
 	report->notes.nr = (unsigned)notes.len;
 }

@@ -374,8 +374,7 @@ static void print_notes(const struct vt_report *report, FILE *out)
 	if (has_silent_pools(report))
 		fprintf(out,
 			"note: stream-ordered memory (cudaMallocAsync) counts until it is freed; "
-			"what the driver's pool then keeps counts as context, as far as it was "
-			"measured\n");
+			"memory that the driver's pool keeps after that is part of the context\n");
 	for (uint32_t i = 0; i < report->nr_devices; i++)
 		if (report->devices[i].device->is_simulated) {
 			fprintf(out,

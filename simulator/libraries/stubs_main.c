@@ -184,7 +184,7 @@ static void serve_python(const char *python)
 		cache_directory(directory, &set, version);
 		if (!is_present(directory)) {
 			fprintf(stderr,
-				"vtrace simulator: making stand-ins for %zu libraries of %s %s\n",
+				"vtrace simulator: generating stubs for %zu libraries of %s %s\n",
 				set.nr_libraries, basename(package), version);
 			make_stubs(&set, directory);
 		}
@@ -199,7 +199,7 @@ static void serve_directory(const char *package, const char *out)
 
 	collect(&set, package);
 	if (!set.nr_libraries)
-		errx(FAILURE, "%s: nothing here links a CUDA library", package);
+		errx(FAILURE, "%s: no file here links a CUDA library", package);
 	if (is_present(out))
 		errx(FAILURE, "%s exists", out);
 	make_stubs(&set, out);

@@ -37,7 +37,7 @@ if sys.argv[1:]:
 ENDINGS = {
     "well": ("", None),
     "by an exception": ("raise ValueError('a wrong shape')", "the run ended with exit status 1: figures cover"),
-    "out of memory": ("torch.empty(1 << 42, device='cuda')", "the run did not end by itself (out of memory): figures"),
+    "out of memory": ("torch.empty(1 << 42, device='cuda')", "the run did not end normally (out of memory): figures"),
 }
 
 
@@ -418,6 +418,6 @@ def test_a_budget_to_begin_with_of_a_run_that_failed(tmp_path):
     failed = record(tmp_path, PYTHON, "-c", MARKED, "abort").database
     made = vtrace("check", "--init", "memory.toml", failed, cwd=tmp_path)
     assert (made.returncode, made.stdout) == (0, "memory.toml\n")
-    assert "did not end by itself" in made.stderr and made.stderr.count("\n") == 1
+    assert "did not end normally" in made.stderr and made.stderr.count("\n") == 1
     assert "# ended " in (tmp_path / "memory.toml").read_text()
     assert vtrace("check", failed, cwd=tmp_path).returncode == 0

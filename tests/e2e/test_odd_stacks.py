@@ -8,7 +8,7 @@ from recording import BUILD, record, record_python
 
 MIB = 1 << 20
 CUT = "[truncated here, callers are unknown]"
-MADE = "[code of no file, its callers are guessed]"
+MADE = "[code outside any file, callers are guessed]"
 
 
 @pytest.fixture(scope="module")

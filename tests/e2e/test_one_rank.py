@@ -44,7 +44,7 @@ def test_a_communicator_takes_its_buffers(tmp_path):
 
 
 @pytest.mark.parametrize("card,words", (
-    ("h100-80g,nccl=100MiB", "as chosen (nccl=100MiB)"), ("h100-80g", "published measurements for H100 (nccl=)"),
+    ("h100-80g,nccl=100MiB", "set by the option nccl=100MiB"), ("h100-80g", "published measurements for H100 (nccl=)"),
     ("a100-80g", "unknown on this card, counted as 0 (nccl=)")))
 def test_reports_say_what_the_buffers_are(tmp_path, card, words):
     record_rank(tmp_path, f"{card},rank=0/8", "fsdp", "nccl")

@@ -22,7 +22,7 @@ def test_a_balanced_loop_keeps_what_the_grouped_product_keeps(tmp_path):
     _, grouped = run(tmp_path / "grouped", "balanced", "grouped")
     assert loop["counts"] == [TOKENS * CHOSEN // EXPERTS] * EXPERTS
     assert loop["kept"] == pytest.approx(grouped["kept"], rel=0.02)
-    assert any("tokens were routed as chosen (routing=balanced)" in note for note in recording.report()["notes"])
+    assert any("tokens were routed by the option routing=balanced" in note for note in recording.report()["notes"])
 
 
 def test_a_skewed_loop_gives_one_expert_as_much_as_chosen(tmp_path):

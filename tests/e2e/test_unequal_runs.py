@@ -122,7 +122,7 @@ def test_check_says_what_differs_and_compares(base, other, tmp_path):
     found = json.loads(done.stdout)
     for what in differences:
         assert any(note.startswith(f"the baseline differs: {what} ") for note in found["notes"]), found["notes"]
-    assert any("did not end by itself (signal 9)" in n for n in found["notes"]) == (name == "killed")
+    assert any("did not end normally (signal 9)" in n for n in found["notes"]) == (name == "killed")
     assert all(row["figure"] is not None and row["base"] > 0 for row in found["limits"])
 
 

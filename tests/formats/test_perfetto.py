@@ -34,7 +34,7 @@ def test_stages_and_steps_are_slices(training, tmp_path):  # noqa: F811
     stages = by_track["stages"]
     assert all(row["ts"] + row["dur"] == after["ts"] for row, after in zip(stages, stages[1:]))
     assert "Optimizer.step#AdamW.step" in {row["name"] for row in by_track["marks"]}
-    assert any(row["name"].startswith("most in blocks: ") and row["dur"] == 0 for row in by_track["cuda:0"])
+    assert any(row["name"].startswith("most allocated: ") and row["dur"] == 0 for row in by_track["cuda:0"])
     assert [row["name"] for row in trace["processes"]] == ["train_gpt.py"]
 
 

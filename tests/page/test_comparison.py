@@ -110,7 +110,7 @@ def test_both_are_zoomed_by_the_same_part(pair):
         ["press", "+"], ["press", "+"], ["read", NOTE], ["press", "0"], button,
         ["read", f"[{NOTE}, document.querySelector('{button[1]}').ariaPressed]"])
     assert axes == [True, True]
-    assert "from its own start to its end" in whole and back == whole
+    assert "from its start to its end" in whole and back == whole
     parts = {label: [int(number.replace(",", "")) for number in numbers]
              for label, *numbers in re.findall(r"(base|new): events ([\d,]+) to ([\d,]+) of ([\d,]+)\.", zoomed)}
     assert set(parts) == set(BOTH)

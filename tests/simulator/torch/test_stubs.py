@@ -105,7 +105,7 @@ def test_wrong_usage(arguments):
 
 def test_a_folder_without_torch_is_refused(tmp_path):
     done = make("--package", tmp_path, "--out", tmp_path / "out")
-    assert done.returncode == 3 and "nothing here links a CUDA library" in done.stderr
+    assert done.returncode == 3 and "no file here links a CUDA library" in done.stderr
 
 
 def test_nothing_is_overwritten(folder):
