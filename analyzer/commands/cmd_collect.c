@@ -36,8 +36,8 @@ static const struct vt_options_spec spec = {
 	.command = "collect",
 	.synopsis = "[--foreground] [--dead] FILE.journal",
 	.summary =
-		"Converts a journal to a database while the program runs, and ends after it.\nThe "
-		"recorder starts it; run it by hand on a journal that was left over.",
+		"Converts a journal to a database while the program runs. The recorder starts it;\n"
+		"other commands import a journal that was left behind.",
 	.options = options,
 };
 

@@ -21,7 +21,7 @@ static const struct vt_option options[] = {
 	{ OPTION_RUN, "run", "N",
 	  "run N of a folder (default: the last of those with most ranks)" },
 	{ VT_VIEW_AT, "at", "WHEN",
-	  "the moment to look at first: " VT_MOMENTS_WORDS " (default: the failed request, else"
+	  "the moment to show first: " VT_MOMENTS_WORDS " (default: the failed request, else"
 	  " most-allocated)" },
 	{ OPTION_FORCE, "force", NULL, "replace an existing file" },
 	{ OPTION_OPEN, "open", NULL, "open the page in a browser" },

@@ -20,8 +20,8 @@
 enum { OPTION_FORCE = 256 };
 
 static const struct vt_option options[] = {
-	{ 'o', "output", "FILE", "write there (default: the snapshot's name with .db)" },
-	{ OPTION_FORCE, "force", NULL, "replace a file that exists" },
+	{ 'o', "output", "FILE", "recording to write (default: the snapshot's name with .db)" },
+	{ OPTION_FORCE, "force", NULL, "replace an existing recording" },
 	{ 0 },
 };
 

@@ -37,9 +37,9 @@ X(ACCUMULATE, "accumulate", NUMBER, 1, "1 1000000", "N", 0, "micro-batches per s
 X(CHECKPOINTING, "checkpointing", WORD, 0, "none full selective", "WORD", 0, "recompute whole layers, or attention only")        \
 X(CHECKPOINTED, "checkpointed-layers", NUMBER, 0, "0 10000", "N", 0, "with --checkpointing full: only the first N layers (0: all)")       \
 X(ATTENTION, "attention", WORD, 0, "sdpa eager flash", "WORD", 0, "attention kernel")                           \
-X(SCAN, "scan", WORD, 0, "fused sequential", "WORD", 0, "state-space layers: in a kernel, or token by token")      \
-X(MASK, "mask", WORD, 0, "no yes", "WORD", 0, "inputs are padded: a mask, and --repeat-kv yes")                                  \
-X(REPEAT_KV, "repeat-kv", WORD, 0, "no yes", "WORD", 0, "keys and values are repeated for all heads")        \
+X(SCAN, "scan", WORD, 0, "fused sequential", "WORD", 0, "state-space layers in a kernel or token by token")      \
+X(MASK, "mask", WORD, 0, "no yes", "WORD", 0, "padded inputs (needs a mask; implies --repeat-kv yes)")                                  \
+X(REPEAT_KV, "repeat-kv", WORD, 0, "no yes", "WORD", 0, "repeat keys and values for all heads")        \
 X(ROPE_CACHE, "rope-cache", NUMBER, 0, "0 1000000000", "N", 0, "length of a cos and sin table in every layer, in tokens")        \
 X(LOAD, "load", WORD, 0, "direct cast-later", "WORD", 0, "load in the final dtype, or load fp32 and cast on the device")       \
 X(LOSS, "loss", WORD, 0, "upcast plain copied chunked checkpointed fused", "WORD", 0, "cross-entropy implementation")         \
