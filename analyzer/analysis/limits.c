@@ -228,13 +228,13 @@ static const char *what_is_missing(const struct vt_stages *stages)
 	if (end)
 		return vt_stages_ended(stages, end)
 			       ? NULL
-			       : "before the end of its second step: no step with optimizer states "
-				 "from its start is recorded";
+			       : "before the end of its second step, the first one that begins "
+				 "with optimizer states";
 	if (vt_stages_has(stages, VT_STAGE_BACKWARD))
-		return "before the end of a whole step, without a complete optimizer step: the "
-		       "rest is not recorded";
-	return "before the end of a whole step, without backward pass and optimizer step: if it "
-	       "trains, the rest is not recorded";
+		return "before the end of its first optimizer step; the rest of the step is "
+		       "not recorded";
+	return "before any backward pass; if the program trains, the rest of the step is not "
+	       "recorded";
 }
 
 char *vt_limits_unfinished(const struct vt_analysis *analysis)
@@ -242,7 +242,7 @@ char *vt_limits_unfinished(const struct vt_analysis *analysis)
 	const char *missing = what_is_missing(&analysis->stages);
 	const char *ending = vt_limits_ending(analysis);
 
-	return missing && ending ? vt_xasprintf("it %s %s", ending, missing) : NULL;
+	return missing && ending ? vt_xasprintf("the program %s %s", ending, missing) : NULL;
 }
 
 char *vt_limits_rescued(uint32_t nr_rescued)

@@ -181,7 +181,7 @@ void vt_find_growth_detect(struct vt_finding_context *context)
 			return;
 		}
 		vt_units_bytes(one, sizeof(one), per_turn);
-		text = vt_xasprintf("%s per %s over %u of them%s%s%s", one,
+		text = vt_xasprintf("%s per %s, %u iterations%s%s%s", one,
 				    vt_iterations_words[leaks.iterations.kind], leaks.iterations.nr,
 				    path ? " (" : "", path ? path : "", path ? ")" : "");
 		if (is_least)

@@ -45,5 +45,5 @@ void vt_find_workspaces_detect(struct vt_finding_context *context)
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
 	vt_finding_context_add(context, VT_FINDING_LIBRARY_WORKSPACES, &savings, first,
-			       vt_xasprintf("%s in %u", all, nr));
+			       vt_xasprintf("%s in %u block%s", all, nr, nr == 1 ? "" : "s"));
 }

@@ -72,7 +72,7 @@ static void print_totals(const struct vt_frag_device *device, FILE *out)
 		 vt_units_bytes(largest, sizeof(largest), totals->largest_free_bytes));
 	line(out, "cached", totals->cached_bytes, what);
 	line(out, "  free segments", totals->free_bytes, "empty_cache() can release them");
-	line(out, "  pinned", totals->pinned_bytes, "beside live blocks");
+	line(out, "  pinned", totals->pinned_bytes, "in segments with live blocks");
 }
 
 static void print_run(const struct vt_frag_device *device, FILE *out)

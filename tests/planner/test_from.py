@@ -148,11 +148,11 @@ for step in range(3):
 %s
 """
 KILL = "os.kill(os.getpid(), 9)"
-EARLY = {"forward": (ENDS % (KILL, "", ""), "h100-80g", "was killed", "without backward pass"),
-         "backward": (ENDS % ("", KILL, ""), "h100-80g", "was killed", "without a complete optimizer step"),
-         "error": (ENDS % ("1 / 0", "", ""), "h100-80g", "ended with an error", "without backward pass"),
+EARLY = {"forward": (ENDS % (KILL, "", ""), "h100-80g", "was killed", "before any backward pass"),
+         "backward": (ENDS % ("", KILL, ""), "h100-80g", "was killed", "before the end of its first optimizer step"),
+         "error": (ENDS % ("1 / 0", "", ""), "h100-80g", "ended with an error", "before any backward pass"),
          "second": (ENDS % ("", "if step: " + KILL, ""), "h100-80g", "was killed", "before the end of its second step"),
-         "memory": (ENDS % ("", "", ""), "h100-80g,memory=1GiB", "ended out of memory", "without backward pass")}
+         "memory": (ENDS % ("", "", ""), "h100-80g,memory=1GiB", "ended out of memory", "before any backward pass")}
 
 
 @pytest.mark.parametrize("ends", EARLY)
