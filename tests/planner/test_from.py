@@ -91,9 +91,10 @@ def test_a_peak_of_other_inputs_than_were_seen_is_not_scaled(tmp_path):
 
 def test_states_follow_nothing(recorded):
     rows = scale(recorded.database, "--batch", 40, "--seq", 3200)["owners"]
-    for row in rows:
-        if row["owner"] in ("weights", "optimizer"):
-            assert row["follows"] == "neither" and row["bytes"] == row["recorded_bytes"]
+    states = [row for row in rows if row["owner"] in ("weights", "optimizer")]
+    assert {row["owner"] for row in states} == {"weights", "optimizer"}
+    for row in states:
+        assert row["follows"] == "neither" and row["bytes"] == row["recorded_bytes"]
 
 
 def test_whether_it_fits(recorded):
