@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from recording import BUILD, SOURCE, TIMEOUT_S, WORKLOADS, make_allocations_writable, record, record_python, vtrace
+from unprivileged import locked_folder, public_folder, vtrace_as_nobody
 
 CLIENT = BUILD / "tests" / "workloads" / "driver_client"
 JOURNAL_VERSION_OFFSET = 8
@@ -295,24 +296,12 @@ def test_collecting_what_was_collected_is_no_error(recorded):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def as_nobody(*command, cwd):
-    return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *map(str, command)], cwd=cwd,
-                          capture_output=True, text=True, timeout=TIMEOUT_S)
-
-
-def test_a_directory_without_permission(tmp_path):
-    locked = tmp_path / "locked"
-    locked.mkdir()
-    locked.chmod(0o555)
-    command = [BUILD / "vtrace", "run", "-o", locked / "run.db", "--", "/bin/true"]
-    if os.geteuid() != 0:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=TIMEOUT_S)
-    else:
-        if as_nobody(BUILD / "vtrace", "--version", cwd="/").returncode != 0:
-            pytest.skip("the build directory cannot be read by another user")
-        done = as_nobody(*command, cwd="/")
-    assert refused(done, "locked")
-    assert list(locked.iterdir()) == []
+def test_a_directory_without_permission():
+    with public_folder() as folder:
+        locked = locked_folder(folder)
+        assert refused(vtrace_as_nobody("run", "-o", locked / "run.db", "--", "/bin/true"), "locked")
+        assert list(locked.iterdir()) == []
+        assert vtrace_as_nobody("run", "-o", folder / "run.db", "--", "/bin/true").returncode == 0
 
 
 def test_force_changes_nothing_where_it_cannot_move_all(recorded, journal, tmp_path):

@@ -12,6 +12,7 @@ import pytest
 import snapshots
 from recording import vtrace
 from snapshots import MIB, SEGMENT, block, entry, frame, free, segment
+from unprivileged import locked_folder, public_folder, vtrace_as_nobody
 
 
 def write(path, snapshot, protocol=4):
@@ -202,11 +203,13 @@ def test_an_existing_file_is_kept(small, tmp_path):
     assert peak(output) == peak(small)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_no_permission(small, tmp_path):
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0o500)
-    refused(vtrace("import", small, "-o", folder / "out.db"), "Permission denied")
+def test_no_permission():
+    with public_folder() as folder:
+        path = write(folder / "small.pickle", snapshots.small())
+        locked = locked_folder(folder)
+        refused(vtrace_as_nobody("import", path, "-o", locked / "out.db"), "locked", "Permission denied")
+        assert list(locked.iterdir()) == []
+        assert vtrace_as_nobody("import", path, "-o", folder / "out.db").returncode == 0
 
 
 def test_a_missing_folder(small, tmp_path):
