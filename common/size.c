@@ -97,3 +97,25 @@ int vt_size_parse(const char *text, uint64_t *bytes)
 	*bytes = (uint64_t)value;
 	return 0;
 }
+
+static uint64_t hundredths_of(uint64_t bytes, unsigned int shift)
+{
+	uint64_t unit = 1ull << shift, rest = (bytes & (unit - 1)) * 100;
+	uint64_t hundredths = rest >> shift, left = rest & (unit - 1);
+
+	if (left > unit / 2 || (left == unit / 2 && hundredths % 2))
+		hundredths++;
+	return (bytes >> shift) * 100 + hundredths;
+}
+
+struct vt_size_parts vt_size_split(uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	unsigned int i = bytes >= 1024;
+	uint64_t hundredths = hundredths_of(bytes, 10 * i);
+
+	while (i && i < 4 && hundredths >= 102400)
+		hundredths = hundredths_of(bytes, 10 * ++i);
+	return (struct vt_size_parts){ hundredths / 100, (unsigned int)(hundredths % 100),
+				       units[i] };
+}

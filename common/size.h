@@ -11,4 +11,15 @@
  */
 int vt_size_parse(const char *text, uint64_t *bytes);
 
+/*
+ * Bytes to text: "512 B", "20.00 MiB", "62.97 GiB".  Rounded as printf's %.2f does, halves to the
+ * even digit; what would be 1024.00 of a unit is 1.00 of the next one.
+ */
+struct vt_size_parts {
+	uint64_t whole;
+	unsigned int hundredths; /* 0 of plain bytes, which are written without */
+	const char *unit;
+};
+struct vt_size_parts vt_size_split(uint64_t bytes);
+
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/size.h"
 #include "preload/sys.h"
 
 #define STDERR 2
@@ -70,24 +71,16 @@ void vt_text_add_grouped(struct vt_text *text, uint64_t number)
 
 void vt_text_add_size(struct vt_text *text, uint64_t size_bytes)
 {
-	static const char *const units[] = { " B", " KiB", " MiB", " GiB", " TiB" };
-	unsigned int unit = 0;
-	uint64_t hundredths;
+	struct vt_size_parts parts = vt_size_split(size_bytes);
 
-	while (unit < 4 && size_bytes >> (10 * unit) >= 1024)
-		unit++;
-	if (!unit) {
-		vt_text_add_number(text, size_bytes);
-		vt_text_add(text, units[0]);
-		return;
+	vt_text_add_number(text, parts.whole);
+	if (size_bytes >= 1024) {
+		vt_text_add_char(text, '.');
+		vt_text_add_char(text, (char)('0' + parts.hundredths / 10));
+		vt_text_add_char(text, (char)('0' + parts.hundredths % 10));
 	}
-	/* Two decimals, rounded to nearest; shifted first so that no size overflows. */
-	hundredths = ((size_bytes >> (10 * (unit - 1))) * 100 + 512) >> 10;
-	vt_text_add_number(text, hundredths / 100);
-	vt_text_add_char(text, '.');
-	vt_text_add_char(text, (char)('0' + hundredths / 10 % 10));
-	vt_text_add_char(text, (char)('0' + hundredths % 10));
-	vt_text_add(text, units[unit]);
+	vt_text_add_char(text, ' ');
+	vt_text_add(text, parts.unit);
 }
 
 /*

@@ -10,20 +10,13 @@
 
 static void print_bytes(char *buf, size_t size, const char *sign, uint64_t bytes)
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes / 1024;
-	size_t i = 0;
+	struct vt_size_parts parts = vt_size_split(bytes);
 
-	if (bytes < 1024) {
+	if (bytes < 1024)
 		snprintf(buf, size, "%s%llu B", sign, (unsigned long long)bytes);
-		return;
-	}
-	/* 1023.995 would be printed as 1024.00 of the smaller unit. */
-	while (value >= 1023.995 && i + 1 < sizeof(units) / sizeof(units[0])) {
-		value /= 1024;
-		i++;
-	}
-	snprintf(buf, size, "%s%.2f %s", sign, value, units[i]);
+	else
+		snprintf(buf, size, "%s%llu.%02u %s", sign, (unsigned long long)parts.whole,
+			 parts.hundredths, parts.unit);
 }
 
 const char *vt_units_bytes(char *buf, size_t size, uint64_t bytes)

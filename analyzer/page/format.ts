@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Numbers as text, in the words of base/units.c.
+// Numbers as text: bytes and counts as base/units.c writes them; durations with more digits, for
+// axes are zoomed.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 function unitOf(bytes: number): number {
   let unit = 0;
-  for (let rest = Math.abs(bytes); rest >= 1024 && unit < UNITS.length - 1; rest /= 1024) unit++;
+  for (let rest = Math.abs(bytes); rest >= 1023.995 && unit < UNITS.length - 1; rest /= 1024) unit++;
   return unit;
+}
+
+/** As printf's %.2f: toFixed() rounds halves up, not to the even digit. Only odd eighths are halves. */
+function twoDecimals(value: number): string {
+  return ((8 * value) % 4 === 1 ? value - 0.005 : value).toFixed(2);
 }
 
 export function bytes(value: number): string {
   const unit = unitOf(value);
-  return unit ? `${(value / 1024 ** unit).toFixed(2)} ${UNITS[unit]}` : `${Math.round(value)} B`;
+  return unit ? `${twoDecimals(value / 1024 ** unit)} ${UNITS[unit]}` : `${Math.round(value)} B`;
 }
 
 export function signedBytes(value: number): string {
@@ -38,12 +44,13 @@ export function share(part: number, whole: number): string {
 
 /** Microseconds. */
 export function duration(us: number): string {
-  const seconds = us / 1e6;
-  if (us < 1000) return `${us.toFixed(0)} µs`;
-  if (seconds < 1) return `${(us / 1e3).toPrecision(3)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  const seconds = us / 1e6, whole = Math.round(seconds);
+  // Each bound is what its form would round up to the next unit.
+  if (us < 999.5) return `${us.toFixed(0)} µs`;
+  if (us < 999500) return `${(us / 1e3).toPrecision(3)} ms`;
+  if (seconds < 59.95) return `${seconds.toFixed(seconds < 9.995 ? 2 : 1)} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
 // Characters that would reorder or hide the text around them (html/markup.c has the same).

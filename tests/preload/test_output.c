@@ -179,6 +179,11 @@ static void texts(void **state)
 	check_size(0, "0 B");
 	check_size(1023, "1023 B");
 	check_size(1024, "1.00 KiB");
+	check_size((1ull << 20) - 1, "1.00 MiB");
+	check_size((1ull << 30) - (1 << 10), "1.00 GiB");
+	check_size((1ull << 30) - (6 << 10), "1023.99 MiB");
+	check_size(8519680, "8.12 MiB"); /* 8.125; as printf, halves to the even digit */
+	check_size(8781824, "8.38 MiB");
 	check_size(19083674, "18.20 MiB");
 	check_size(67613522985ull, "62.97 GiB");
 	check_size(UINT64_MAX, "16777216.00 TiB");

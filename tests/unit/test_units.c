@@ -15,6 +15,10 @@ static void bytes_are_powers_of_two_with_two_decimals(void **state)
 		{ 1024, "1.00 KiB" },
 		{ 20 * VT_MIB, "20.00 MiB" },
 		{ VT_MIB - 1, "1.00 MiB" },
+		{ VT_GIB - 1024, "1.00 GiB" },
+		{ VT_GIB - 6 * VT_KIB, "1023.99 MiB" },
+		{ 8519680, "8.12 MiB" }, /* 8.125; as printf, halves to the even digit */
+		{ 8781824, "8.38 MiB" },
 		{ VT_GIB + VT_GIB / 2, "1.50 GiB" },
 		{ 5000 * VT_GIB, "4.88 TiB" },
 		{ UINT64_MAX, "16777216.00 TiB" },
