@@ -7,13 +7,12 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "simulator/verbose.h"
 
 static CUresult refuse(const char *symbol, atomic_flag *is_told)
 {
-	const char *verbose = getenv("VTRACE_SIM_VERBOSE");
-
-	if (verbose && *verbose && *verbose != '0' && !atomic_flag_test_and_set(is_told))
+	if (vts_is_verbose() && !atomic_flag_test_and_set(is_told))
 		fprintf(stderr, "vtrace simulator: %s is not simulated\n", symbol);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../verbose.h"
+
 enum { FILE_INPUT = 257 /* Py_file_input */ };
 
 typedef int (*add_pending_fn)(int (*function)(void *), void *argument);
@@ -55,7 +57,7 @@ static void evaluate(const char *source)
 	if (globals && code && !set_item(globals, "__builtins__", builtins()) &&
 	    eval(code, globals, globals))
 		return;
-	if (getenv("VTRACE_SIM_VERBOSE"))
+	if (vts_is_verbose())
 		print();
 	clear();
 }

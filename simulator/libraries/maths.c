@@ -3,9 +3,9 @@
 
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../verbose.h"
 #include "maths_rule.h"
 
 /* clang-format off */
@@ -97,7 +97,7 @@ static void bind_entry(struct vts_stub_entry *entry, int is_verbose)
 
 void vts_maths_bind(struct vts_stub_table *table)
 {
-	int is_verbose = getenv("VTRACE_SIM_VERBOSE") != NULL;
+	int is_verbose = vts_is_verbose();
 	uint32_t i;
 
 	for (i = 0; i < table->nr_entries; i++)

@@ -3,7 +3,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#include "../verbose.h"
 
 enum { MAX_NAMES = 512 };
 
@@ -31,6 +32,6 @@ static int is_new(const char *name)
 
 void vts_log_once(const char *what, const char *name)
 {
-	if (getenv("VTRACE_SIM_VERBOSE") && is_new(name))
+	if (vts_is_verbose() && is_new(name))
 		fprintf(stderr, "vtrace simulator: runtime: %s %s\n", what, name);
 }

@@ -180,3 +180,22 @@ def test_kernels_are_of_an_architecture_in_their_fat_binary(tmp_path):
         env=clean_environment({}), capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [versions for _, versions in cases] + [[89, 89]]
+
+
+UNANSWERED = """
+import ctypes, glob, os
+cublas, = glob.glob(os.environ["VTRACE_SIM_STUBS"] + "/libcublas.so.*")
+for library, function in (("libcuda.so.1", "cuCtxFromGreenCtx"), ("libcudart.so.13", "cudaDeviceGetCacheConfig"),
+                          (cublas, "cublasSgemm_v2")):
+    for _ in range(2):
+        getattr(ctypes.CDLL(library), function)(0, 0, 0)
+"""
+
+
+@pytest.mark.parametrize("value, words", (("", 0), ("0", 0), ("1", 1)))
+def test_what_nobody_answers_is_named_once_if_asked_for(value, words, simulate, tmp_path):
+    script = tmp_path / "unanswered.py"
+    script.write_text(UNANSWERED)
+    errors = simulate(script, VTRACE_SIM_VERBOSE=value).errors
+    for name in ("cuCtxFromGreenCtx", "cudaDeviceGetCacheConfig", "cublasSgemm_v2"):
+        assert errors.count(name) == words, errors
