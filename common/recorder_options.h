@@ -11,6 +11,20 @@
 #define VT_RECORDER_DEFAULT_BASE   "vtrace-%e.%p"
 #define VT_RECORDER_DEFAULT_OUTPUT VT_RECORDER_DEFAULT_BASE ".db"
 
+/*
+ * What names of databases may have behind '%': X(letter, name); q is followed by {NAME}. The
+ * command refuses others, the recorder leaves them as they are.
+ */
+#define VT_OUTPUT_PLACEHOLDERS(X)                                                                  \
+	X('e', program)                                                                            \
+	X('p', process_id)                                                                         \
+	X('h', host)                                                                               \
+	X('t', start)                                                                              \
+	X('n', number)                                                                             \
+	X('r', rank)                                                                               \
+	X('q', environment)                                                                        \
+	X('%', percent)
+
 /* TEXT(field, variable, default, what it is), NUMBER(field, variable, default, most, what it is) */
 #define VT_RECORDER_OPTIONS(TEXT, NUMBER)                                                          \
 	TEXT(output, "VTRACE_OUTPUT", VT_RECORDER_DEFAULT_OUTPUT,                                  \

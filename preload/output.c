@@ -21,13 +21,63 @@ static void add_name(struct vt_text *text, const char *value)
 		vt_text_add_char(text, *value == '/' || (unsigned char)*value < ' ' ? '_' : *value);
 }
 
-/* %q{NAME}; returns the position after it, or `at` if it is not written like that. */
-static const char *add_environment(struct vt_text *text, const char *at)
+/*
+ * One function per placeholder: `at` is behind its letter; returns the position after what it took.
+ */
+static const char *add_program(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	(void)attempt;
+	add_name(text, program_invocation_short_name);
+	return at;
+}
+
+static const char *add_process_id(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	(void)attempt;
+	vt_text_add_number(text, (uint64_t)vt_sys_process_id());
+	return at;
+}
+
+static const char *add_host(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	char host[256];
+
+	(void)attempt;
+	add_name(text, vt_sys_hostname(host, sizeof(host)) == 0 ? host : "host");
+	return at;
+}
+
+static const char *add_start(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	(void)attempt;
+	vt_text_add_number(text, vt_sys_now_ns(CLOCK_REALTIME) / 1000000000u);
+	return at;
+}
+
+static const char *add_number(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	vt_text_add_number(text, attempt);
+	return at;
+}
+
+static const char *add_rank(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	struct vt_launcher launcher;
+
+	(void)attempt;
+	vt_launchers_find(&launcher, vt_environment_get);
+	add_name(text, launcher.rank ? launcher.rank : "0");
+	return at;
+}
+
+/* {NAME}; takes nothing where it is not written like that. */
+static const char *add_environment(struct vt_text *text, const char *at, unsigned int attempt)
 {
 	char name[256];
 	const char *end;
 	const char *value;
 
+	(void)attempt;
 	if (*at != '{' || !(end = strchr(at, '}')) || (size_t)(end - at) > sizeof(name))
 		return at;
 	memcpy(name, at + 1, (size_t)(end - at - 1));
@@ -37,40 +87,25 @@ static const char *add_environment(struct vt_text *text, const char *at)
 	return end + 1;
 }
 
+static const char *add_percent(struct vt_text *text, const char *at, unsigned int attempt)
+{
+	(void)attempt;
+	vt_text_add_char(text, '%');
+	return at;
+}
+
 /* Expands the character after '%' at `at`; returns the position after what it took. */
 static const char *expand(struct vt_text *text, const char *at, unsigned int attempt)
 {
-	struct vt_launcher launcher;
-	char host[256];
-
-	switch (*at++) {
-	case 'e':
-		add_name(text, program_invocation_short_name);
-		return at;
-	case 'p':
-		vt_text_add_number(text, (uint64_t)vt_sys_process_id());
-		return at;
-	case 'h':
-		add_name(text, vt_sys_hostname(host, sizeof(host)) == 0 ? host : "host");
-		return at;
-	case 't':
-		vt_text_add_number(text, vt_sys_now_ns(CLOCK_REALTIME) / 1000000000u);
-		return at;
-	case 'n':
-		vt_text_add_number(text, attempt);
-		return at;
-	case 'r':
-		vt_launchers_find(&launcher, vt_environment_get);
-		add_name(text, launcher.rank ? launcher.rank : "0");
-		return at;
-	case 'q':
-		return add_environment(text, at);
-	case '%':
-		vt_text_add_char(text, '%');
-		return at;
+	switch (*at) {
+#define EXPAND(letter, name)                                                                       \
+	case letter:                                                                               \
+		return add_##name(text, at + 1, attempt);
+		VT_OUTPUT_PLACEHOLDERS(EXPAND)
+#undef EXPAND
 	default:
 		vt_text_add_char(text, '%');
-		return at - 1;
+		return at;
 	}
 }
 
@@ -96,7 +131,7 @@ static void expand_all(struct vt_text *text, const char *pattern, unsigned int a
 }
 
 /* One of several processes, whose pattern does not say which: after the name. */
-static void add_rank(struct vt_text *text, const char *pattern)
+static void add_rank_suffix(struct vt_text *text, const char *pattern)
 {
 	struct vt_launcher launcher;
 
@@ -128,7 +163,7 @@ int vt_output_name(struct vt_output *output, const char *pattern, unsigned int a
 	/* Patterns that came to nothing would leave a hidden ".db". */
 	if (text.bytes[text.len - 1] == '/')
 		expand_all(&text, VT_RECORDER_DEFAULT_BASE, attempt);
-	add_rank(&text, pattern);
+	add_rank_suffix(&text, pattern);
 	if (attempt > 1 && !has_number(pattern)) {
 		vt_text_add_char(&text, '-');
 		vt_text_add_number(&text, attempt);

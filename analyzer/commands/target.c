@@ -14,6 +14,7 @@
 #include "analyzer/input/replace.h"
 #include "common/journal_format.h"
 #include "common/launchers.h"
+#include "common/recorder_options.h"
 
 enum { DATABASE, LOG, LOG_INDEX, JOURNAL };
 
@@ -23,11 +24,15 @@ static int is_pattern(const char *output)
 	return strchr(output, '%') != NULL;
 }
 
-/* Where a pattern stands that is none of the recorder's (preload/config.h); NULL: nowhere. */
+/* Where a pattern stands that is none of the recorder's; NULL: nowhere. */
 static const char *find_unknown_pattern(const char *output)
 {
+#define LETTER(letter, name) letter,
+	static const char letters[] = { VT_OUTPUT_PLACEHOLDERS(LETTER) '\0' };
+#undef LETTER
+
 	for (const char *at = output; (at = strchr(at, '%')); at += 2)
-		if (!at[1] || !strchr("ephtnr%q", at[1]) || (at[1] == 'q' && at[2] != '{'))
+		if (!at[1] || !strchr(letters, at[1]) || (at[1] == 'q' && at[2] != '{'))
 			return at;
 	return NULL;
 }
