@@ -18,10 +18,15 @@ static inline uint64_t vt_block_rounding_rounded(uint64_t bytes)
 	       VT_SETTINGS_BLOCK_ROUNDING;
 }
 
-/* The block that its request becomes, without a tail; of what the driver was asked for as well. */
+/*
+ * The block that its request becomes, without a tail if the request is known.  What the driver was
+ * asked for is not rounded: as if it were a block.
+ */
 static inline uint64_t vt_block_rounding_block_bytes(const struct vt_allocation *a)
 {
-	return vt_block_rounding_rounded(vt_allocation_asked_bytes(a));
+	return vt_allocation_is_driver(a) || a->common->requested_bytes
+		       ? vt_block_rounding_rounded(vt_allocation_asked_bytes(a))
+		       : a->common->size_bytes;
 }
 
 /* Whether it ends with its segment: only such a block can have a rest. */
