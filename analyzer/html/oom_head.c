@@ -8,38 +8,12 @@
 #include "analyzer/base/units.h"
 #include "analyzer/html/answer.h"
 #include "analyzer/html/markup.h"
+#include "analyzer/model/producer.h"
+#include "analyzer/report/oom_rows.h"
+#include "analyzer/report/pins_print.h"
 
 #define MOST_FRAMES 8
-
-static void print_cause(const struct vt_oom *oom, FILE *out)
-{
-	uint64_t cached = oom->oom->reserved_bytes - oom->oom->allocated_bytes;
-	char a[VT_UNITS_MAX], b[VT_UNITS_MAX];
-
-	switch (oom->cause) {
-	case VT_OOM_FRAGMENTATION:
-		fprintf(out, "Fragmentation: %s are free, %s of that in segments with live blocks.",
-			vt_units_bytes(a, sizeof(a), cached + oom->device_free_bytes),
-			vt_units_bytes(b, sizeof(b), cached));
-		break;
-	case VT_OOM_CAPACITY:
-		fprintf(out, "Capacity: with %s more memory on the device it would have succeeded.",
-			vt_units_bytes(a, sizeof(a), oom->missing_bytes));
-		break;
-	case VT_OOM_OTHERS:
-		fprintf(out, "Other processes use %s of the device.",
-			vt_units_bytes(a, sizeof(a), oom->books.other_bytes));
-		break;
-	case VT_OOM_LIMIT:
-		fputs("A limit: the device had enough free memory (a memory fraction is set, or "
-		      "other"
-		      " processes took it in the meantime).",
-		      out);
-		break;
-	default:
-		fputs("The cause is unknown: the size of the CUDA context is unknown.", out);
-	}
-}
+#define MOST_PINS   3
 
 /* The line of the program that the request came from, with its text. */
 static void print_own_line(const struct vt_page_head *head)
@@ -68,6 +42,7 @@ static void print_own_line(const struct vt_page_head *head)
 static void print_request(const struct vt_page_head *head)
 {
 	const struct vt_oom *oom = &head->report->out_of_memory;
+	char *cause = vt_oom_rows_cause(oom);
 	FILE *out = head->out;
 
 	fputs("<p class=\"big\">Request of ", out);
@@ -80,8 +55,9 @@ static void print_request(const struct vt_page_head *head)
 	fputs("</p>\n", out);
 	print_own_line(head);
 	fputs("<p>", out);
-	print_cause(oom, out);
-	fputs("</p>\n", out);
+	vt_markup_text(out, cause);
+	fputs(".</p>\n", out);
+	free(cause);
 }
 
 /* As far as the program's own line, however many of a library's are below it. */
@@ -131,54 +107,25 @@ static void print_settings(const char *text, FILE *out)
 	vt_markup_text(out, text);
 }
 
-static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
+static void print_row(const struct vt_oom_row *row, FILE *out)
 {
-	char text[VT_UNITS_MAX];
-
-	fprintf(out, "<tr class=\"%s\"><th scope=\"row\"><code>",
-		!remedy->is_on && remedy->is_served ? "succeeds" : "");
-	print_settings(remedy->text, out);
-	fputs("</code><td>", out);
-	if (remedy->is_on)
-		fputs("already set", out);
-	else if (remedy->is_served)
-		fprintf(out, "succeeds; peak reserved until then %s",
-			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
-	else if (remedy->failed_event)
-		fprintf(out, "fails earlier, at event %" PRId64, remedy->failed_event);
-	else
-		fputs("does not help", out);
+	fprintf(out, "<tr class=\"%s\"><th scope=\"row\">", row->succeeds ? "succeeds" : "");
+	print_settings(row->name, out);
+	if (row->bytes) {
+		fputs("<td class=\"n\">", out);
+		vt_markup_bytes(out, row->bytes);
+	}
+	fputs("<td>", out);
+	vt_markup_text(out, row->text);
 	fputc('\n', out);
 }
 
-/* `whole`: what a whole step needs, which may be less than the one request would get. */
-static void print_smaller(const struct vt_smaller *smaller, const struct vt_whole_step *whole,
-			  FILE *out)
+/* Releases them. */
+static void print_rows(struct vt_oom_rows *rows, FILE *out)
 {
-	int is_too_much = whole->has_most && whole->most_batch < smaller->fits_batch;
-
-	if (smaller->is_varying)
-		fputs("<tr><th scope=\"row\">a smaller batch<td>unknown: inputs vary, and those of "
-		      "this step were not seen\n",
-		      out);
-	if (!smaller->batch)
-		return;
-	if (smaller->fits_batch)
-		fprintf(out,
-			"<tr class=\"%s\"><th scope=\"row\">batch %" PRIu64 " instead of %" PRIu64
-			"<td>succeeds%s\n",
-			is_too_much ? "" : "succeeds", smaller->fits_batch, smaller->batch,
-			is_too_much               ? " for this request, but no whole step fits"
-			: smaller->has_whole_step ? ", as all of the steps before"
-						  : " for this request; the rest of the step was "
-						    "not recorded and may need a smaller batch");
-	else if (smaller->fits_length)
-		fprintf(out,
-			"<tr class=\"succeeds\"><th scope=\"row\">length %" PRIu64
-			" instead of %" PRIu64 "<td>succeeds; no batch below %" PRIu64 " does\n",
-			smaller->fits_length, smaller->length, smaller->batch);
-	else
-		fputs("<tr><th scope=\"row\">a smaller batch or length<td>no size succeeds\n", out);
+	for (size_t i = 0; i < rows->len; i++)
+		print_row(&rows->items[i], out);
+	vt_oom_rows_release(rows);
 }
 
 static void print_whole(const struct vt_whole_step *whole, FILE *out)
@@ -198,11 +145,11 @@ static void print_whole(const struct vt_whole_step *whole, FILE *out)
 static void print_remedies(const struct vt_oom *oom, FILE *out)
 {
 	int is_exact = vt_replay_is_exact(&oom->remedies.recorded);
+	struct vt_oom_rows rows = { 0 };
 
 	fprintf(out, "<div><h3>What would have avoided it</h3><table class=\"plain remedies\">\n");
-	for (int i = 0; i < VT_NR_REMEDIES; i++)
-		print_remedy(&oom->remedies.items[i], out);
-	print_smaller(&oom->smaller, &oom->whole, out);
+	vt_oom_rows_remedies(&rows, oom);
+	print_rows(&rows, out);
 	print_whole(&oom->whole, out);
 	fprintf(out,
 		"</table><p class=\"note\">By replay%s; settings: for this request "
@@ -211,40 +158,48 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 			 : ", which differs from the recording: estimates");
 }
 
-static void print_free(FILE *out, const char *name, uint64_t bytes, const char *why)
+static void print_free_memory(const struct vt_oom *oom, FILE *out)
 {
-	if (!bytes)
-		return;
-	fprintf(out, "<tr><th scope=\"row\">%s<td class=\"n\">", name);
-	vt_markup_bytes(out, bytes);
-	fprintf(out, "<td>%s\n", why);
-}
-
-static void print_account(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
-{
-	const struct vt_layout_account *account = &device->account;
-	char text[VT_UNITS_MAX], why[96];
+	struct vt_oom_rows rows = { 0 };
 
 	fputs("<div><h3>Free memory, and why it could not be used</h3><table class=\"plain\">\n",
 	      out);
-	snprintf(why, sizeof(why), "the largest piece is %s",
-		 vt_units_bytes(text, sizeof(text), device->layout.totals.largest_free_bytes));
-	print_free(out, "too small", account->too_small_bytes, why);
-	print_free(out, "other pool", account->other_pool_bytes,
-		   "requests up to 1 MiB and larger ones use separate pools");
-	print_free(out, "other stream", account->other_stream_bytes, "large enough");
-	print_free(out, "private pool", account->private_pool_bytes,
-		   "large enough, but kept for the replay of a CUDA graph");
-	print_free(out, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
-	print_free(out, "waiting for a stream", account->serving_bytes,
-		   "large enough, but another stream released it too late");
-	snprintf(why, sizeof(why), "a new segment would take %s",
-		 vt_units_bytes(text, sizeof(text), account->segment_bytes));
-	if (oom->device_free_bytes != UINT64_MAX)
-		print_free(out, "free on device", oom->device_free_bytes, why);
-	if (oom->books.has_other)
-		print_free(out, "other processes", oom->books.other_bytes,
-			   "used by other processes");
+	vt_oom_rows_free_memory(&rows, oom);
+	print_rows(&rows, out);
+	fputs("</table></div>\n", out);
+}
+
+static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
+{
+	fputs("<div><h3>Blocks that pin free memory</h3><ol class=\"stack\">\n", out);
+	for (size_t i = 0; i < device->pins.len && i < MOST_PINS; i++) {
+		const struct vt_frag_pin *pin = &device->pins.items[i];
+		char *summary = vt_pins_summary(pin, &oom->analysis->attribution);
+		struct vt_producer producer = vt_producer_of(
+			oom->describe->model, &oom->describe->model->allocations[pin->allocation]);
+		char *line = vt_producer_first_line(oom->describe, &producer);
+
+		fputs("<li>", out);
+		vt_markup_text(out, summary);
+		fputs("<br><span class=\"line\">", out);
+		vt_markup_text(out, line ? line : "(no stack)");
+		fputs("</span>\n", out);
+		free(line);
+		free(summary);
+	}
+	fputs("</ol></div>\n", out);
+}
+
+static void print_next_passes(const struct vt_oom *oom, FILE *out)
+{
+	struct vt_oom_rows rows = { 0 };
+
+	vt_oom_rows_next_passes(&rows, oom);
+	if (!rows.len)
+		return;
+	fprintf(out, "<div><h3>Each further %s</h3><table class=\"plain\">\n",
+		oom->next.is_decoding ? "token" : "batch");
+	print_rows(&rows, out);
 	fputs("</table></div>\n", out);
 }
 
@@ -279,12 +234,15 @@ void vt_oom_head_print(const struct vt_page_head *head)
 	fputs("</div>\n", out);
 	if (device) {
 		print_remedies(oom, out);
-		print_account(oom, device, out);
+		print_free_memory(oom, out);
+		if (oom->cause == VT_OOM_FRAGMENTATION && device->pins.len)
+			print_pins(oom, device, out);
 	} else {
 		fputs("<p>Not replayed: ", out);
 		vt_markup_text(out, oom->unplayed.text);
 		fputs("</p>\n", out);
 	}
+	print_next_passes(oom, out);
 	fputs("</div>\n", out);
 	if (oom->nr_ooms > 1)
 		fprintf(out,

@@ -6,8 +6,8 @@
 
 #include "analyzer/base/sort.h"
 #include "analyzer/base/units.h"
-#include "analyzer/model/producer.h"
 #include "analyzer/output/table.h"
+#include "analyzer/report/pins_print.h"
 #include "analyzer/analysis/limits.h"
 
 #define MAP_WIDTH  48
@@ -203,38 +203,6 @@ static void print_segments(struct vt_frag *frag, const struct vt_frag_device *de
 	free(sorted);
 }
 
-static void print_place(struct vt_frag *frag, const struct vt_allocation *a, FILE *out)
-{
-	struct vt_lines lines = vt_producer_lines(&frag->describe, a);
-
-	for (unsigned i = 0; i < lines.nr && i < MAX_FRAMES; i++)
-		fprintf(out, "       %s\n", lines.text[i]);
-	vt_lines_free(&lines);
-}
-
-static void print_pins(struct vt_frag *frag, const struct vt_frag_device *device, FILE *out)
-{
-	size_t shown = device->pins.len < frag->options.top ? device->pins.len : frag->options.top;
-	char pinned[VT_UNITS_MAX], size[VT_UNITS_MAX];
-
-	if (!shown)
-		return;
-	fprintf(out,
-		"\nPINNED BY  top %zu of %zu call sites, by the free memory in segments with their "
-		"live blocks\n",
-		shown, device->pins.len);
-	for (size_t i = 0; i < shown; i++) {
-		const struct vt_frag_pin *pin = &device->pins.items[i];
-
-		fprintf(out, "  %zu  %s beside %u block%s of %s, %s\n", i + 1,
-			vt_units_bytes(pinned, sizeof(pinned), pin->pinned_bytes), pin->blocks,
-			pin->blocks == 1 ? "" : "s",
-			vt_units_bytes(size, sizeof(size), pin->size_bytes),
-			vt_attribution_owner(&frag->analysis->attribution, pin->owner));
-		print_place(frag, &device->trace->model->allocations[pin->allocation], out);
-	}
-}
-
 void vt_frag_print_text(struct vt_frag *frag, FILE *out)
 {
 	for (uint32_t i = 0; i < frag->nr_devices; i++) {
@@ -251,7 +219,8 @@ void vt_frag_print_text(struct vt_frag *frag, FILE *out)
 		print_totals(device, out);
 		print_account(device, out);
 		print_segments(frag, device, out);
-		print_pins(frag, device, out);
+		vt_pins_print(device, &frag->analysis->attribution, &frag->describe,
+			      frag->options.top, MAX_FRAMES, out);
 	}
 	vt_limits_print(frag->analysis, out);
 }

@@ -2,12 +2,15 @@
 #include "analyzer/report/oom.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "analyzer/base/units.h"
 #include "analyzer/model/producer.h"
 #include "analyzer/model/when.h"
+#include "analyzer/output/lines.h"
+#include "analyzer/report/oom_rows.h"
 #include "analyzer/report/owner_table.h"
+#include "analyzer/report/pins_print.h"
 #include "analyzer/report/report_sections.h"
 
 /* Of the request: the innermost tell who asked, the rest is the interpreter. */
@@ -16,15 +19,6 @@
 #define MAX_PLACES 3
 /* Of the requests before the last one. */
 #define MAX_FAILURES 8
-
-static void print_lines(struct vt_lines lines, unsigned max, const char *indent, FILE *out)
-{
-	for (unsigned i = 0; i < lines.nr && i < max; i++)
-		fprintf(out, "%s%s\n", indent, lines.text[i]);
-	if (lines.nr > max)
-		fprintf(out, "%s... %u more (--all-frames)\n", indent, lines.nr - max);
-	vt_lines_free(&lines);
-}
 
 static void print_request(const struct vt_oom *oom, FILE *out)
 {
@@ -53,163 +47,45 @@ static void print_request(const struct vt_oom *oom, FILE *out)
 		fprintf(out, "  this is the last of %u failed requests, see below\n", oom->nr_ooms);
 }
 
-/* One sentence. */
 static void print_cause(const struct vt_oom *oom, FILE *out)
 {
-	uint64_t cached = oom->oom->reserved_bytes - oom->oom->allocated_bytes;
-	uint64_t all = cached + oom->device_free_bytes;
-	char a[VT_UNITS_MAX], b[VT_UNITS_MAX];
+	char *cause = vt_oom_rows_cause(oom);
 
-	fputs("  cause           ", out);
-	switch (oom->cause) {
-	case VT_OOM_FRAGMENTATION:
-		fprintf(out,
-			"fragmentation: %s are free, %s of that in segments with live blocks\n",
-			vt_units_bytes(a, sizeof(a), all), vt_units_bytes(b, sizeof(b), cached));
-		break;
-	case VT_OOM_CAPACITY:
-		fprintf(out,
-			"capacity: with %s more memory on the device it would have succeeded\n",
-			vt_units_bytes(a, sizeof(a), oom->missing_bytes));
-		break;
-	case VT_OOM_OTHERS:
-		fprintf(out, "other processes use %s of the device\n",
-			vt_units_bytes(a, sizeof(a), oom->books.other_bytes));
-		break;
-	case VT_OOM_LIMIT:
-		fprintf(out,
-			"a limit: the device had enough free memory (a memory fraction is set, or "
-			"other processes took it in the meantime)\n");
-		break;
-	default:
-		fprintf(out, "unknown: the size of the CUDA context is unknown\n");
-		break;
-	}
+	fprintf(out, "  cause           %s\n", cause);
+	free(cause);
 }
 
-/* One unit per table; what is too small for it is said in its own. */
-struct account_table {
+/* One unit per table; what is too small for it is given in its own. */
+static void print_free_memory(const struct vt_oom *oom, FILE *out)
+{
+	struct vt_oom_rows rows = { 0 };
 	struct vt_report_unit unit;
-	FILE *out;
-};
-
-static void line(const struct account_table *table, const char *name, uint64_t bytes,
-		 const char *what)
-{
-	char figure[VT_REPORT_FIGURE_MAX], text[VT_UNITS_MAX];
-
-	if (!bytes)
-		return;
-	vt_report_sections_figure(figure, table->unit, (double)bytes);
-	fprintf(table->out, "  %-18s %8s %s  %s", name, figure, table->unit.name, what);
-	if ((double)bytes < 0.005 * table->unit.bytes)
-		fprintf(table->out, " (%s)", vt_units_bytes(text, sizeof(text), bytes));
-	fputc('\n', table->out);
-}
-
-static struct vt_report_unit account_unit(const struct vt_oom *oom,
-					  const struct vt_layout_account *account)
-{
-	uint64_t bytes[] = { account->too_small_bytes,    account->other_pool_bytes,
-			     account->other_stream_bytes, account->private_pool_bytes,
-			     account->unsplittable_bytes, account->serving_bytes,
-			     oom->books.other_bytes };
-	uint64_t largest = oom->device_free_bytes == UINT64_MAX ? 0 : oom->device_free_bytes;
-
-	for (size_t i = 0; i < VT_ARRAY_SIZE(bytes); i++)
-		largest = bytes[i] > largest ? bytes[i] : largest;
-	return vt_report_sections_unit(largest);
-}
-
-static void print_account(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
-{
-	const struct vt_layout_account *account = &device->account;
-	const struct vt_layout_totals *totals = &device->layout.totals;
-	const struct account_table table = { account_unit(oom, account), out };
-	char text[VT_UNITS_MAX], what[120];
+	uint64_t largest = 0;
 
 	fputs("\nFREE MEMORY, AND WHY IT COULD NOT BE USED\n", out);
-	snprintf(what, sizeof(what), "the largest piece is %s",
-		 vt_units_bytes(text, sizeof(text), totals->largest_free_bytes));
-	line(&table, "too small", account->too_small_bytes, what);
-	line(&table, "other pool", account->other_pool_bytes,
-	     "requests up to 1 MiB and larger ones use separate pools");
-	line(&table, "other stream", account->other_stream_bytes, "large enough");
-	line(&table, "private pool", account->private_pool_bytes,
-	     "large enough, but kept for the replay of a CUDA graph");
-	line(&table, "kept whole", account->unsplittable_bytes, "by max_split_size_mb");
-	line(&table, "waiting for a stream", account->serving_bytes,
-	     "large enough, but another stream released it too late");
-	if (oom->device_free_bytes != UINT64_MAX) {
-		snprintf(what, sizeof(what), "a new segment would take %s",
-			 vt_units_bytes(text, sizeof(text), account->segment_bytes));
-		line(&table, "free on device", oom->device_free_bytes, what);
+	vt_oom_rows_free_memory(&rows, oom);
+	for (size_t i = 0; i < rows.len; i++)
+		largest = rows.items[i].bytes > largest ? rows.items[i].bytes : largest;
+	unit = vt_report_sections_unit(largest);
+	for (size_t i = 0; i < rows.len; i++) {
+		const struct vt_oom_row *row = &rows.items[i];
+		char figure[VT_REPORT_FIGURE_MAX], text[VT_UNITS_MAX];
+
+		vt_report_sections_figure(figure, unit, (double)row->bytes);
+		fprintf(out, "  %-18s %8s %s  %s", row->name, figure, unit.name, row->text);
+		if ((double)row->bytes < 0.005 * unit.bytes)
+			fprintf(out, " (%s)", vt_units_bytes(text, sizeof(text), row->bytes));
+		fputc('\n', out);
 	}
-	if (oom->books.has_other)
-		line(&table, "other processes", oom->books.other_bytes, "used by other processes");
+	vt_oom_rows_release(&rows);
 }
 
-static void print_pins(const struct vt_oom *oom, const struct vt_frag_device *device, FILE *out)
+/* One name and text per line, from row `first` on; releases them. */
+static void print_rows(struct vt_oom_rows *rows, size_t first, int width, FILE *out)
 {
-	size_t shown = device->pins.len < MAX_PLACES ? device->pins.len : MAX_PLACES;
-	char pinned[VT_UNITS_MAX], size[VT_UNITS_MAX];
-
-	if (oom->cause != VT_OOM_FRAGMENTATION || !shown)
-		return;
-	fprintf(out,
-		"\nPINNED BY  top %zu of %zu call sites, by the free memory in segments with their "
-		"live blocks\n",
-		shown, device->pins.len);
-	for (size_t i = 0; i < shown; i++) {
-		const struct vt_frag_pin *pin = &device->pins.items[i];
-		const struct vt_allocation *a = &oom->analysis->model.allocations[pin->allocation];
-		struct vt_lines lines = vt_producer_lines(oom->describe, a);
-
-		fprintf(out, "  %zu  %s beside %u block%s of %s, %s\n", i + 1,
-			vt_units_bytes(pinned, sizeof(pinned), pin->pinned_bytes), pin->blocks,
-			pin->blocks == 1 ? "" : "s",
-			vt_units_bytes(size, sizeof(size), pin->size_bytes),
-			vt_attribution_owner(&oom->analysis->attribution, pin->owner));
-		print_lines(lines, MAX_PLACES, "       ", out);
-	}
-}
-
-static void print_remedy(const struct vt_oom_remedy *remedy, FILE *out)
-{
-	char text[VT_UNITS_MAX];
-
-	fprintf(out, "  %-34s ", remedy->text);
-	if (remedy->is_on)
-		fputs("already set\n", out);
-	else if (remedy->is_served)
-		fprintf(out, "succeeds; peak reserved until then %s\n",
-			vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
-	else if (remedy->failed_event)
-		fprintf(out, "fails earlier, at event %" PRId64 "\n", remedy->failed_event);
-	else
-		fputs("does not help\n", out);
-}
-
-static void print_smaller(const struct vt_smaller *smaller, FILE *out)
-{
-	if (smaller->is_varying)
-		fprintf(out, "  %-34s unknown: inputs vary, and those of this step were not seen\n",
-			"a smaller batch");
-	if (!smaller->batch)
-		return;
-	if (smaller->fits_batch)
-		fprintf(out, "  batch %" PRIu64 " instead of %" PRIu64 "%*ssucceeds%s\n",
-			smaller->fits_batch, smaller->batch, 8, "",
-			smaller->has_whole_step ? ", as all of the steps before"
-						: " for this request; the rest of the step was not "
-						  "recorded and may need a smaller batch");
-	else if (smaller->fits_length)
-		fprintf(out,
-			"  length %" PRIu64 " instead of %" PRIu64
-			" succeeds; no batch below %" PRIu64 " does\n",
-			smaller->fits_length, smaller->length, smaller->batch);
-	else
-		fputs("  no smaller batch or shorter sequence succeeds\n", out);
+	for (size_t i = first; i < rows->len; i++)
+		fprintf(out, "  %-*s %s\n", width, rows->items[i].name, rows->items[i].text);
+	vt_oom_rows_release(rows);
 }
 
 /* Of the allocator's settings; how far a smaller batch reaches, its own line says. */
@@ -227,6 +103,7 @@ static void print_reach(const struct vt_oom_remedies *remedies, FILE *out)
 static void print_remedies(const struct vt_oom *oom, FILE *out)
 {
 	const struct vt_replay *recorded = &oom->remedies.recorded;
+	struct vt_oom_rows rows = { 0 };
 
 	fputs("\nWHAT WOULD HAVE AVOIDED IT  by replay", out);
 	if (vt_replay_is_exact(recorded))
@@ -236,10 +113,9 @@ static void print_remedies(const struct vt_oom *oom, FILE *out)
 		fprintf(out, ", which differs from the recording from event %" PRId64
 			     " on: estimates\n",
 			recorded->first_difference);
-	for (int i = 0; i < VT_NR_REMEDIES; i++)
-		print_remedy(&oom->remedies.items[i], out);
+	vt_oom_rows_remedies(&rows, oom);
+	print_rows(&rows, 0, 34, out);
 	print_reach(&oom->remedies, out);
-	print_smaller(&oom->smaller, out);
 }
 
 static void print_part(const char *name, uint64_t bytes, const char *what, FILE *out)
@@ -295,29 +171,14 @@ static void print_whole(const struct vt_oom *oom, FILE *out)
 
 static void print_next_passes(const struct vt_oom *oom, FILE *out)
 {
-	const struct vt_next_passes *next = &oom->next;
-	struct vt_attribution *attribution = &oom->analysis->attribution;
-	const char *what = next->is_decoding ? "token" : "batch";
-	struct vt_lines lines;
-	char text[VT_UNITS_MAX];
+	struct vt_oom_rows rows = { 0 };
 
-	if (!next->nr)
-		return;
-	lines = vt_producer_lines(oom->describe,
-				  &oom->analysis->model.allocations[next->allocation]);
-	fprintf(out, "\nEACH FURTHER %s  adds %s, by the last %u\n",
-		next->is_decoding ? "TOKEN" : "BATCH",
-		vt_units_bytes(text, sizeof(text), next->bytes_each), next->nr);
-	fprintf(out, "  most of it       %s%s%s\n",
-		vt_attribution_owner(attribution,
-				     vt_attribution_judge(attribution, next->allocation).owner),
-		lines.nr ? ", " : "", lines.nr ? lines.text[0] : "");
-	fprintf(out, "  the free memory would suffice for %s%u more\n",
-		next->more ? "at most " : "", next->more);
-	if (!next->is_decoding)
-		fprintf(out, "  results that are moved to the host (.cpu()) %s by %s add nothing\n",
-			what, what);
-	vt_lines_free(&lines);
+	vt_oom_rows_next_passes(&rows, oom);
+	if (rows.len)
+		fprintf(out, "\nEACH FURTHER %s  %s %s\n",
+			oom->next.is_decoding ? "TOKEN" : "BATCH", rows.items[0].name,
+			rows.items[0].text);
+	print_rows(&rows, 1, 16, out);
 }
 
 static int is_same(const struct vt_out_of_memory *x, const struct vt_out_of_memory *y)
@@ -387,6 +248,7 @@ static void print_kept(const struct vt_oom *oom, FILE *out)
 
 void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 {
+	static const char hint[] = " (--all-frames)";
 	unsigned max = oom->describe->has_all_frames ? VT_FRAMES_MAX : MAX_FRAMES;
 	const struct vt_frag_device *device = vt_oom_device(oom);
 	const struct vt_owner_column owners = { .books = &oom->books };
@@ -397,15 +259,18 @@ void vt_oom_print_text(const struct vt_oom *oom, FILE *out)
 	print_request(oom, out);
 	print_cause(oom, out);
 	fprintf(out, "\n  stack of the request\n");
-	print_lines(vt_producer_python(oom->describe, &oom->producer), max, "    ", out);
-	print_lines(vt_describe_native(oom->describe, oom->oom->native_stack), max, "    ", out);
+	vt_lines_print(vt_producer_python(oom->describe, &oom->producer), max, "    ", hint, out);
+	vt_lines_print(vt_describe_native(oom->describe, oom->oom->native_stack), max, "    ", hint,
+		       out);
 	fprintf(out, "\n  live at that moment\n");
 	vt_owner_table_print(&owners, 1,
 			     vt_report_sections_unit(vt_books_device_used(&oom->books)), out);
 	print_kept(oom, out);
 	if (device) {
-		print_account(oom, device, out);
-		print_pins(oom, device, out);
+		print_free_memory(oom, out);
+		if (oom->cause == VT_OOM_FRAGMENTATION)
+			vt_pins_print(device, &oom->analysis->attribution, oom->describe,
+				      MAX_PLACES, MAX_PLACES, out);
 		print_remedies(oom, out);
 		print_whole(oom, out);
 	} else {

@@ -5,6 +5,7 @@
 
 #include "analyzer/model/producer.h"
 #include "analyzer/base/units.h"
+#include "analyzer/output/lines.h"
 
 struct vt_report_unit vt_report_sections_unit(uint64_t largest_bytes)
 {
@@ -22,15 +23,6 @@ const char *vt_report_sections_figure(char *buf, struct vt_report_unit unit, dou
 	return buf;
 }
 
-static void print_lines(struct vt_lines lines, unsigned max, FILE *out)
-{
-	for (unsigned i = 0; i < lines.nr && i < max; i++)
-		fprintf(out, "       %s\n", lines.text[i]);
-	if (lines.nr > max)
-		fprintf(out, "       ... %u more\n", lines.nr - max);
-	vt_lines_free(&lines);
-}
-
 static void print_place(const struct vt_report *report, const struct vt_hotspot *spot,
 			unsigned number, struct vt_report_unit unit, FILE *out)
 {
@@ -43,7 +35,7 @@ static void print_place(const struct vt_report *report, const struct vt_hotspot 
 		vt_units_count(count, sizeof(count), spot->blocks),
 		spot->blocks == 1 ? "block" : "blocks",
 		vt_attribution_owner(&report->analysis->attribution, spot->owner));
-	print_lines(vt_producer_lines(&report->describe, spot->first), max, out);
+	vt_lines_print(vt_producer_lines(&report->describe, spot->first), max, "       ", "", out);
 }
 
 void vt_report_sections_places(const struct vt_report *report, const struct vt_hotspots *hotspots,

@@ -277,6 +277,13 @@ def test_the_largest_batch_that_serves_it(too_large):
     assert smaller["whole_step"] is False
 
 
+def html_of(recording):
+    page = recording.database.with_suffix(".html")
+    done = vtrace("html", recording.database, "-o", page)
+    assert done.returncode == 0, done.stderr
+    return page.read_text()
+
+
 CONVOLUTIONS = """
 import sys, torch
 from torch import nn
@@ -313,6 +320,8 @@ def test_a_first_step_says_what_is_to_come(tmp_path):
     assert 10 < bound < told["smaller"]["fits_batch"] < 64
     text = vtrace("oom", failed.database).stdout
     assert "REST OF THIS STEP" in text and f"\n  a whole step needs a batch of {bound} or less; " in text
+    for page in text, html_of(failed):
+        assert "succeeds for this request, but no whole step fits" in page
     assert oom(run(bound + 1)) and "OutOfMemoryError" not in run(bound * 3 // 4).process.stderr
 
 
@@ -359,6 +368,7 @@ def test_decoding_says_what_each_token_adds(tmp_path):
     assert (told["each"], told["owner"]) == ("token", "kv cache")
     assert told["bytes"] == pytest.approx(256 * 4 * 2 * 512 * 4, rel=0.1)
     assert "EACH FURTHER TOKEN  adds " in vtrace("oom", failed.database).stdout
+    assert "<h3>Each further token</h3>" in html_of(failed)
 
 
 LATER = """
