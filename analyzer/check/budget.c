@@ -152,22 +152,44 @@ static int take_baseline(struct reading *r)
 	return 0;
 }
 
-static void list_keys(const char *table, char *text, size_t size)
-{
-	size_t len = 0;
+#define MOST_WORDS 128 /* bytes of a list */
 
-	*text = 0;
+static void add_word(char list[MOST_WORDS], const char *word)
+{
+	size_t len = strlen(list);
+
+	snprintf(list + len, MOST_WORDS - len, "%s%s", len ? ", " : "", word);
+}
+
+static void list_keys(char list[MOST_WORDS], const char *table)
+{
+	list[0] = '\0';
 	for (int i = 0; i < VT_NR_LIMITS; i++)
-		if (!strcmp(rows[i].table, table) && rows[i].key && len < size)
-			len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "",
-						rows[i].key);
+		if (!strcmp(rows[i].table, table) && rows[i].key)
+			add_word(list, rows[i].key);
+}
+
+/* Rows of a table are next to each other. */
+static void list_tables(char list[MOST_WORDS])
+{
+	list[0] = '\0';
+	for (int i = 0; i < VT_NR_LIMITS; i++)
+		if (!i || strcmp(rows[i].table, rows[i - 1].table) != 0)
+			add_word(list, rows[i].table);
+}
+
+static void list_stages(char list[MOST_WORDS])
+{
+	list[0] = '\0';
+	for (int i = 0; i < VT_NR_STAGES; i++)
+		add_word(list, vt_evidence_stages[i]);
 }
 
 static int find_row(const struct reading *r, enum vt_limit_what *what)
 {
 	const struct vt_toml_value *value = r->value;
 	int has_table = 0;
-	char keys[128];
+	char words[MOST_WORDS];
 
 	for (int i = 0; i < VT_NR_LIMITS; i++) {
 		if (strcmp(rows[i].table, value->table) != 0)
@@ -177,16 +199,15 @@ static int find_row(const struct reading *r, enum vt_limit_what *what)
 		if (!rows[i].key || !strcmp(rows[i].key, value->key))
 			return 0;
 	}
-	if (!has_table && *value->table)
-		return complain(r,
-				"unknown table [%s]; known: total, owners, stages, steps, "
-				"fragmentation, left, findings, recording",
-				value->table);
+	if (!has_table && *value->table) {
+		list_tables(words);
+		return complain(r, "unknown table [%s]; known: %s", value->table, words);
+	}
 	if (!has_table)
 		return complain(r, "only \"baseline\", \"tolerance\" and \"warn\" may appear "
 				   "outside a table");
-	list_keys(value->table, keys, sizeof(keys));
-	return complain(r, "[%s] accepts only %s", value->table, keys);
+	list_keys(words, value->table);
+	return complain(r, "[%s] accepts only %s", value->table, words);
 }
 
 static int is_stage(const char *name)
@@ -199,12 +220,13 @@ static int is_stage(const char *name)
 
 static int check_subject(const struct reading *r, struct vt_limit *limit)
 {
+	char words[MOST_WORDS];
 	int64_t number;
 
-	if (limit->what == VT_LIMIT_STAGE && !is_stage(limit->subject))
-		return complain(r,
-				"unknown stage; known: load, forward, backward, optimizer, "
-				"evaluation, generation, other");
+	if (limit->what == VT_LIMIT_STAGE && !is_stage(limit->subject)) {
+		list_stages(words);
+		return complain(r, "unknown stage; known: %s", words);
+	}
 	if (limit->what == VT_LIMIT_FINDING &&
 	    vt_findings_find(limit->subject) == VT_NR_FINDINGS)
 		return complain(r, "no finding is called \"%s\"", limit->subject);

@@ -295,7 +295,8 @@ def test_keys_and_names_drive_no_terminal_and_break_no_xml(marked, tmp_path):
 
 @pytest.mark.parametrize("budget,line,words", (
     ('[total]\nall = "1 GiB"\n', 2, "total.all: [total] accepts only device_used, allocated, reserved"),
-    ('[totals]\nallocated = "1 GiB"\n', 2, "unknown table [totals]"),
+    ('[totals]\nallocated = "1 GiB"\n', 2,
+     "unknown table [totals]; known: total, owners, stages, steps, fragmentation, left, findings, recording\n"),
     ('top = 1\n', 1, 'only "baseline"'),
     ('[total]\nallocated = "2 parsecs"\n', 2, 'total.allocated: "2 parsecs" is not'),
     ('[total]\nallocated = -5\n', 2, '"-5" is not'),
@@ -308,7 +309,8 @@ def test_keys_and_names_drive_no_terminal_and_break_no_xml(marked, tmp_path):
     ('[total]\nallocated = "+5%"\n', 2, "needs a baseline"),
     ('[total]\nallocated = "1 GiB"\nallocated = "2 GiB"\n', 3, "allocated"),
     ('[owners.activations]\nmlp = 1\n', 1, "owners.activations: an amount"),
-    ('[stages]\nforwards = "1 GiB"\n', 2, "unknown stage"),
+    ('[stages]\nforwards = "1 GiB"\n', 2,
+     "unknown stage; known: load, forward, backward, optimizer, evaluation, generation, other\n"),
     ('[steps]\nhighest = "1 GiB"\n', 2, "peak, growth or a step number"),
     ('[steps]\n0 = "1 GiB"\n', 2, "a step number"),
     ('[fragmentation]\nshare = "1 GiB"\n', 2, "is not a percentage"),
