@@ -2,9 +2,10 @@
 #include "analyzer/diagnosis/find_workspaces.h"
 
 #include "analyzer/base/units.h"
+#include "analyzer/replay/cublas_workspace.h"
 
-/* Two pieces of 4096 KiB and eight of 16: what PyTorch takes where it knows nothing better. */
-#define SMALL_BYTES 8519680
+_Static_assert(VT_CUBLAS_WORKSPACE_BYTES == 8.125 * VT_MIB, "finding_table.def has the number");
+
 /* Of the highest use; a workspace makes products faster, so it may cost something. */
 #define WORKSPACES_SHARE 0.05
 
@@ -28,10 +29,10 @@ void vt_find_workspaces_detect(struct vt_finding_context *context)
 		const struct vt_allocation *a = &context->model->allocations[i];
 
 		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    a->common->size_bytes <= SMALL_BYTES ||
+		    a->common->size_bytes <= VT_CUBLAS_WORKSPACE_BYTES ||
 		    !vt_finding_context_is_owner(context, i, "workspace/cublas"))
 			continue;
-		vt_savings_add(&savings, a, a->common->size_bytes - SMALL_BYTES);
+		vt_savings_add(&savings, a, a->common->size_bytes - VT_CUBLAS_WORKSPACE_BYTES);
 		if (!vt_allocation_is_live(a, context->event))
 			continue;
 		first = first == VT_NO_INDEX ? i : first;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyzer/replay/cublas_workspace.h"
 #include "analyzer/replay/settings.h"
 
 /* Tensors of fewer elements keep their states in fp32 (bitsandbytes, min_8bit_size). */
@@ -471,7 +472,7 @@ void vt_formula_symbols_define(struct vt_plan *plan)
 	define(plan, "cublas",
 	       plan->settings->is_given[VT_SET_CUBLAS] ? setting(plan, VT_SET_CUBLAS)
 	       : plan->gpu                             ? (double)plan->gpu->cublas_bytes
-						       : 8519680);
+						       : VT_CUBLAS_WORKSPACE_BYTES);
 	define(plan, "communication", setting(plan, VT_SET_COMMUNICATION));
 	define(plan, "context",
 	       vt_plan_setting(plan, VT_SET_CONTEXT)   ? setting(plan, VT_SET_CONTEXT)

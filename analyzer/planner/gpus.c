@@ -8,10 +8,7 @@
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
-
-/* PyTorch's default, :4096:2:16:8, and that of 9.0 (aten/src/ATen/cuda/CublasHandlePool.cpp). */
-#define CUBLAS_BYTES        8519680
-#define CUBLAS_BYTES_HOPPER 33554432
+#include "analyzer/replay/cublas_workspace.h"
 
 static struct {
 	VT_VECTOR(struct vt_gpu) cards;
@@ -36,7 +33,8 @@ static void describe(struct vt_gpu *gpu, const struct vt_card_profile *card)
 				    card->usable_bytes - card->other_bytes : 0;
 	gpu->vendor_bytes = vendor_bytes(card->name);
 	gpu->context_bytes = card->is_context_assumed ? 0 : card->context_bytes;
-	gpu->cublas_bytes = card->capability == 90 ? CUBLAS_BYTES_HOPPER : CUBLAS_BYTES;
+	gpu->cublas_bytes = card->capability == 90 ? VT_CUBLAS_WORKSPACE_HOPPER_BYTES
+						   : VT_CUBLAS_WORKSPACE_BYTES;
 	gpu->capability = (unsigned)card->capability;
 	gpu->nr_sms = (unsigned)card->nr_sms;
 	gpu->sm_threads = (unsigned)card->max_threads_per_sm;
@@ -113,5 +111,5 @@ void vt_gpus_plain(struct vt_gpu *gpu, uint64_t bytes)
 	memset(gpu, 0, sizeof(*gpu));
 	snprintf(gpu->name, sizeof(gpu->name), "device");
 	gpu->usable_bytes = bytes;
-	gpu->cublas_bytes = CUBLAS_BYTES;
+	gpu->cublas_bytes = VT_CUBLAS_WORKSPACE_BYTES;
 }
