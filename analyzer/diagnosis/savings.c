@@ -35,15 +35,9 @@ void vt_savings_add_cost(struct vt_savings *savings, const struct vt_allocation 
 		savings->items[before].bytes = -savings->items[before].bytes;
 }
 
-void vt_savings_add_until(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes,
-			  int64_t to_event)
-{
-	vt_savings_add_between(savings, a, bytes, a->event, to_event);
-}
-
 void vt_savings_add(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes)
 {
-	vt_savings_add_until(savings, a, bytes, VT_NEVER);
+	vt_savings_add_between(savings, a, bytes, a->event, VT_NEVER);
 }
 
 static int compare_changes(const void *a, const void *b)

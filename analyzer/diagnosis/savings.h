@@ -20,10 +20,8 @@ struct vt_saving {
 
 VT_VECTOR_DECLARE(vt_savings, struct vt_saving);
 
-/* `bytes` of an allocation as long as it lives, or up to an event. */
+/* `bytes` of an allocation as long as it lives. */
 void vt_savings_add(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes);
-void vt_savings_add_until(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes,
-			  int64_t to_event);
 
 /* The same between two events, as far as it is alive then. */
 void vt_savings_add_between(struct vt_savings *savings, const struct vt_allocation *a,

@@ -70,15 +70,6 @@ struct vt_trace_ready *vt_traces_get(struct vt_traces *traces, int device, struc
 	return NULL;
 }
 
-void vt_traces_read(struct vt_traces *traces)
-{
-	const struct vt_model *model = traces->timeline->model;
-
-	for (uint32_t i = 0; i < model->nr_devices; i++)
-		if (vt_trace_has_blocks(model, model->devices[i].id))
-			vt_traces_get(traces, model->devices[i].id, NULL);
-}
-
 /* Fills `until_failed` too: what comes up to there is the same, whatever comes behind. */
 static void play(struct vt_replay *replay, struct vt_replay *until_failed,
 		 const struct vt_trace *trace, struct vt_replay_options *options)

@@ -46,9 +46,6 @@ void vt_traces_release(struct vt_traces *traces);
  */
 struct vt_trace_ready *vt_traces_get(struct vt_traces *traces, int device, struct vt_diag *diag);
 
-/* Those of all devices that have blocks; for each, vt_traces_get is quick afterwards. */
-void vt_traces_read(struct vt_traces *traces);
-
 /*
  * What the whole of it comes to with the recorded settings, compared with the recording; fills
  * `until_failed` where a request failed.

@@ -214,13 +214,6 @@ int vt_report_finish(struct vt_report *report, struct vt_diag *diag)
 	return finishing.rc;
 }
 
-int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
-		   const struct vt_report_options *options, struct vt_diag *diag)
-{
-	vt_report_begin(report, analysis, options);
-	return vt_report_finish(report, diag);
-}
-
 void vt_report_release(struct vt_report *report)
 {
 	for (uint32_t i = 0; i < report->nr_devices; i++) {

@@ -66,12 +66,10 @@ struct vt_report {
 };
 
 /*
- * Returns 0, or -1 with `diag` filled; vt_report_release in both cases.  `analysis` must outlive
+ * In two parts, of which the first may run beside what finds owners (analysis.h).  The second
+ * returns 0, or -1 with `diag` filled; vt_report_release in both cases.  `analysis` must outlive
  * it.
  */
-int vt_report_init(struct vt_report *report, struct vt_analysis *analysis,
-		   const struct vt_report_options *options, struct vt_diag *diag);
-/* The same in two parts: the first may run beside what finds owners (analysis.h). */
 void vt_report_begin(struct vt_report *report, struct vt_analysis *analysis,
 		     const struct vt_report_options *options);
 int vt_report_finish(struct vt_report *report, struct vt_diag *diag);

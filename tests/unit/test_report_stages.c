@@ -38,8 +38,10 @@ static char *print(int has_marks)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	if (vt_analysis_open(&analysis, "run.db", NULL, &diag) ||
-	    vt_report_init(&report, &analysis, &options, &diag))
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	vt_report_begin(&report, &analysis, &options);
+	if (vt_report_finish(&report, &diag))
 		fail_msg("%s", diag.text);
 	vt_report_stages_text_table(&report, 0, unit, out);
 	vt_report_stages_text_steps(&report, 0, unit, out);
@@ -207,7 +209,8 @@ static void marks_of_a_framework_are_said_to_be_there(void **state)
 	build_close(b);
 	assert_int_equal(vt_analysis_open(&analysis, "run.db", NULL, &diag), 0);
 	assert_int_equal(vt_db_count(analysis.db, "mark"), 2);
-	assert_int_not_equal(vt_report_init(&report, &analysis, &options, &diag), 0);
+	vt_report_begin(&report, &analysis, &options);
+	assert_int_not_equal(vt_report_finish(&report, &diag), 0);
 	assert_string_equal(diag.text,
 			    "run.db: no marks and no ranges of the program: its 2 marks"
 			    " begin and end ranges of a framework, which are stages");

@@ -72,9 +72,9 @@ static void part_of_a_block_and_part_of_its_life(void **state)
 	(void)state;
 	vt_savings_add(&fixture.savings, &allocations[0], 20);
 	assert_int_equal(peak(&fixture), 130);
-	vt_savings_add_until(&fixture.savings, &allocations[0], 80, 3);
+	vt_savings_add_between(&fixture.savings, &allocations[0], 80, 0, 3);
 	assert_int_equal(peak(&fixture), 130);
-	vt_savings_add_until(&fixture.savings, &allocations[0], 20, 100);
+	vt_savings_add_between(&fixture.savings, &allocations[0], 20, 0, 100);
 	assert_int_equal(peak(&fixture), 120);
 	release(&fixture);
 }

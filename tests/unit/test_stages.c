@@ -560,7 +560,8 @@ static char *steps_line(const int *kept, size_t nr)
 	}
 	build_close(b);
 	open_analysis(&analysis);
-	if (vt_report_init(&report, &analysis, &options, &diag))
+	vt_report_begin(&report, &analysis, &options);
+	if (vt_report_finish(&report, &diag))
 		fail_msg("%s", diag.text);
 	vt_report_stages_text_steps(&report, 0, vt_report_sections_unit(1 << 20), out);
 	vt_report_release(&report);

@@ -72,7 +72,6 @@ static void a_trace_is_read_once_and_the_same_for_all(void **state)
 	build_close(b);
 
 	ready = open_trace();
-	vt_traces_read(&g_analysis.traces);
 	assert_ptr_equal(vt_traces_get(&g_analysis.traces, 0, NULL), ready);
 	assert_int_equal(g_analysis.traces.items.len, 1);
 	assert_int_equal(ready->nr_streams, 1);
@@ -146,7 +145,6 @@ static void a_device_without_blocks_says_so_each_time(void **state)
 	build_alloc(b, &(struct build_event){ .kind = VT_KIND_SEGMENT, .size = MIB });
 	build_close(b);
 	assert_int_equal(vt_analysis_open_model(&g_analysis, "run.db", NULL, &diag), 0);
-	vt_traces_read(&g_analysis.traces);
 	for (int i = 0; i < 2; i++) {
 		diag.text[0] = 0;
 		assert_null(vt_traces_get(&g_analysis.traces, 0, &diag));
