@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/base/units.h"
+#include "common/size.h"
 
 /* Far above anything that is meant, far below what a product with bytes overflows at. */
 #define MOST_PERCENT 1e6
@@ -27,7 +27,7 @@ int vt_amounts_parse(const char *text, struct vt_amount *amount)
 	amount->percent = strtod(text, &end);
 	amount->is_percent = is_percent(end);
 	if (!amount->is_percent)
-		return vt_units_parse_bytes(text, &amount->bytes);
+		return vt_size_parse(text, &amount->bytes);
 	if (strspn(text, "0123456789.") != (size_t)(end - text))
 		return -1;
 	return amount->percent <= MOST_PERCENT ? 0 : -1;

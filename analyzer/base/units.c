@@ -68,8 +68,3 @@ const char *vt_units_duration(char *buf, size_t size, uint64_t ns)
 			 (unsigned long long)(seconds % 3600 / 60));
 	return buf;
 }
-
-int vt_units_parse_bytes(const char *text, uint64_t *bytes)
-{
-	return vt_size_parse(text, bytes);
-}

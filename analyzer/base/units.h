@@ -3,8 +3,9 @@
 #define VT_ANALYZER_UNITS_H
 
 /*
- * Bytes, times and counts to text and back.  Bytes are always written in powers of two and say so
- * (GiB); input takes GB and GiB and never confuses them.  Every function returns `buf`.
+ * Bytes, times and counts to text.  Bytes are always written in powers of two and say so (GiB);
+ * input (vt_size_parse of common/size.h) takes GB and GiB and never confuses them.  Every function
+ * returns `buf`.
  */
 
 #include <stddef.h>
@@ -24,8 +25,5 @@ const char *vt_units_bytes_signed(char *buf, size_t size, int64_t bytes);
 const char *vt_units_count(char *buf, size_t size, uint64_t count);
 /* "850 ms", "41.2 s", "1 min 12 s", "2 h 5 min" */
 const char *vt_units_duration(char *buf, size_t size, uint64_t ns);
-
-/* vt_size_parse of common/size.h: "24GiB", "24 GB", "1.5g", "4096". */
-int vt_units_parse_bytes(const char *text, uint64_t *bytes);
 
 #endif

@@ -19,6 +19,7 @@
 #include "analyzer/planner/source.h"
 #include "analyzer/planner/term_rules.h"
 #include "analyzer/analysis/analysis.h"
+#include "common/size.h"
 
 /* A number without a unit is bytes: nobody means a device of fewer than these. */
 #define LEAST_VRAM (1u << 20)
@@ -136,7 +137,7 @@ static int take_gpu(struct arguments *arguments, const char *name, struct vt_dia
 /* Bytes of memory as a user writes them. */
 static int parse_memory(uint64_t *bytes, const char *option, const char *text, struct vt_diag *diag)
 {
-	if (!vt_units_parse_bytes(text, bytes) && *bytes &&
+	if (!vt_size_parse(text, bytes) && *bytes &&
 	    (*bytes >= LEAST_VRAM || text[strspn(text, "0123456789.")] != '\0'))
 		return 0;
 	vt_diag_set(diag, VT_EXIT_USAGE, "--%s %.40s: must be a size with a unit, such as 24GiB",

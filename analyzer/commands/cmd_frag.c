@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/output/json.h"
 #include "analyzer/report/frag.h"
+#include "common/size.h"
 
 enum { OPTION_REQUEST = 256, OPTION_TOP };
 
@@ -101,7 +101,7 @@ int vt_cmd_frag(int argc, char **argv)
 		if (id == OPTION_TOP && vt_view_number(&spec, "top", &wanted.top))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
 		if (id == OPTION_REQUEST &&
-		    (vt_units_parse_bytes(optarg, &wanted.request_bytes) || !wanted.request_bytes))
+		    (vt_size_parse(optarg, &wanted.request_bytes) || !wanted.request_bytes))
 			return vt_options_wrong(&spec, "\"%s\" is not a size such as 64MiB",
 						optarg);
 	}

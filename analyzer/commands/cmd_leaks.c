@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/report/leaks_report.h"
+#include "common/size.h"
 
 enum { OPTION_TOP = 256, OPTION_FAIL_ON };
 
@@ -74,8 +74,8 @@ int vt_cmd_leaks(int argc, char **argv)
 	while ((id = vt_view_next(&view, &spec, argc, argv)) > 0) {
 		if (id == OPTION_TOP && vt_view_number(&spec, "top", &wanted.top))
 			return vt_options_exit_code(VT_OPTIONS_WRONG);
-		if (id == OPTION_FAIL_ON && (vt_units_parse_bytes(optarg, &wanted.fail_on_bytes) ||
-					     !wanted.fail_on_bytes))
+		if (id == OPTION_FAIL_ON &&
+		    (vt_size_parse(optarg, &wanted.fail_on_bytes) || !wanted.fail_on_bytes))
 			return vt_options_wrong(&spec, "\"%s\" is not a size such as 64MiB",
 						optarg);
 	}

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "analyzer/base/numbers.h"
-#include "analyzer/base/units.h"
 #include "analyzer/commands/cmd.h"
 #include "analyzer/commands/view.h"
 #include "analyzer/report/whatif.h"
+#include "common/size.h"
 
 enum {
 	OPTION_EXPANDABLE = 256,
@@ -125,7 +125,7 @@ static int take_option(struct wanted *wanted, int id)
 		wanted->whatif.settings = optarg;
 		return 0;
 	case OPTION_MEMORY:
-		if (vt_units_parse_bytes(optarg, &wanted->whatif.memory_bytes) ||
+		if (vt_size_parse(optarg, &wanted->whatif.memory_bytes) ||
 		    !wanted->whatif.memory_bytes)
 			return vt_options_wrong(&spec, "\"%s\" is not a device size such as 24GiB",
 						optarg);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyzer/base/numbers.h"
-#include "analyzer/base/units.h"
+#include "common/size.h"
 
 enum kind { KIND_NUMBER, KIND_WORD, KIND_BYTES };
 
@@ -90,7 +90,7 @@ int vt_plan_settings_set(struct vt_plan_settings *settings, enum vt_setting id, 
 			    rows[id].shown.name, text, rows[id].limits);
 		return -1;
 	}
-	if (!vt_units_parse_bytes(text, &bytes) && bytes < 1ull << 53) {
+	if (!vt_size_parse(text, &bytes) && bytes < 1ull << 53) {
 		settings->value[id] = (int64_t)bytes;
 		return 0;
 	}

@@ -3,6 +3,7 @@
 
 #include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
+#include "common/size.h"
 
 static void bytes_are_powers_of_two_with_two_decimals(void **state)
 {
@@ -98,7 +99,7 @@ static void input_never_confuses_gb_with_gib(void **state)
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
 		bytes = 1;
-		assert_int_equal(vt_units_parse_bytes(cases[i].text, &bytes), 0);
+		assert_int_equal(vt_size_parse(cases[i].text, &bytes), 0);
 		assert_int_equal(bytes, cases[i].bytes);
 	}
 }
@@ -113,7 +114,7 @@ static void wrong_input_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < VT_ARRAY_SIZE(cases); i++) {
-		if (!vt_units_parse_bytes(cases[i], &bytes))
+		if (!vt_size_parse(cases[i], &bytes))
 			fail_msg("'%s' was taken as %llu", cases[i], (unsigned long long)bytes);
 		assert_int_equal(bytes, 42);
 	}

@@ -8,9 +8,9 @@
 #include "analyzer/attribution/rules/templates.h"
 #include "analyzer/base/embedded.h"
 #include "analyzer/base/printable.h"
-#include "analyzer/base/units.h"
 #include "analyzer/base/util.h"
 #include "common/ini.h"
+#include "common/size.h"
 
 static int find_word(const char *const *words, size_t count, const char *text, size_t len)
 {
@@ -69,7 +69,7 @@ static int parse_bytes(struct parser *p, const struct vt_ini_entry *entry,
 		       struct vt_condition *condition)
 {
 	char *text = vt_xstrndup(entry->value, entry->value_len);
-	int rc = vt_units_parse_bytes(text, &condition->bytes);
+	int rc = vt_size_parse(text, &condition->bytes);
 
 	free(text);
 	return rc ? complain(p, entry, "not a size") : 0;
