@@ -16,15 +16,14 @@ static json_t *contributor_json(const struct vt_contributor *contributor)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "owner", vt_json_text(contributor->owner));
-	json_object_set_new(object, "bytes", vt_json_integer(contributor->bytes));
-	json_object_set_new(object, "base_bytes", vt_json_integer(contributor->base_bytes));
-	json_object_set_new(object, "blocks", json_integer(contributor->blocks));
-	json_object_set_new(object, "what", vt_json_text(contributor->what));
-	json_object_set_new(object, "file", vt_json_text(contributor->file));
-	json_object_set_new(object, "line",
-			    contributor->file ? json_integer(contributor->line) : json_null());
-	json_object_set_new(object, "stack", lines_json(&contributor->lines));
+	vt_json_set(object, "owner", contributor->owner);
+	vt_json_set(object, "bytes", contributor->bytes);
+	vt_json_set(object, "base_bytes", contributor->base_bytes);
+	vt_json_set(object, "blocks", contributor->blocks);
+	vt_json_set(object, "what", contributor->what);
+	vt_json_set(object, "file", contributor->file);
+	vt_json_set_if(object, "line", contributor->file, contributor->line);
+	vt_json_set(object, "stack", lines_json(&contributor->lines));
 	return object;
 }
 
@@ -48,32 +47,26 @@ json_t *vt_check_row_json(const struct vt_check *check, const struct vt_check_ro
 	json_t *object = json_object(), *contributors = json_array();
 	int is_relative = row->limit->amount.is_relative;
 
-	json_object_set_new(object, "limit", vt_json_text(row->limit->name));
-	json_object_set_new(object, "line", json_integer(row->limit->line));
-	json_object_set_new(object, "outcome", vt_json_text(vt_check_outcomes[row->outcome]));
-	json_object_set_new(object, "failed", json_boolean(vt_check_is_failed(check, row)));
-	json_object_set_new(object, "warned", json_boolean(vt_check_is_warned(row)));
-	json_object_set_new(object, "unit",
-			    vt_json_text(units[vt_budget_unit(row->limit)]));
-	json_object_set_new(object, "figure", own_figure_json(row));
-	json_object_set_new(object, "allowed", figure_json(row, row->most));
-	json_object_set_new(object, "margin",
-			    row->outcome == VT_OUTCOME_MISSING ?
-				    json_null() :
-				    json_integer((json_int_t)(row->most - row->figure.value)));
-	json_object_set_new(object, "base", is_relative ? figure_json(row, row->base) :
-							  json_null());
-	json_object_set_new(object, "spread", is_relative ? figure_json(row, row->spread) :
-							    json_null());
-	json_object_set_new(object, "why", vt_json_text(row->why));
-	json_object_set_new(object, "device", json_integer(row->device));
-	json_object_set_new(object, "event",
-			    row->figure.event ? json_integer(row->figure.event) : json_null());
-	json_object_set_new(object, "stage", vt_json_text(row->stage));
-	json_object_set_new(object, "step", row->step ? json_integer(row->step) : json_null());
+	vt_json_set(object, "limit", row->limit->name);
+	vt_json_set(object, "line", row->limit->line);
+	vt_json_set(object, "outcome", vt_check_outcomes[row->outcome]);
+	vt_json_set(object, "failed", json_boolean(vt_check_is_failed(check, row)));
+	vt_json_set(object, "warned", json_boolean(vt_check_is_warned(row)));
+	vt_json_set(object, "unit", units[vt_budget_unit(row->limit)]);
+	vt_json_set(object, "figure", own_figure_json(row));
+	vt_json_set(object, "allowed", figure_json(row, row->most));
+	vt_json_set_if(object, "margin", row->outcome != VT_OUTCOME_MISSING,
+		       (json_int_t)(row->most - row->figure.value));
+	vt_json_set_if(object, "base", is_relative, figure_json(row, row->base));
+	vt_json_set_if(object, "spread", is_relative, figure_json(row, row->spread));
+	vt_json_set(object, "why", row->why);
+	vt_json_set(object, "device", row->device);
+	vt_json_set_if(object, "event", row->figure.event, row->figure.event);
+	vt_json_set(object, "stage", row->stage);
+	vt_json_set_if(object, "step", row->step, row->step);
 	for (unsigned i = 0; i < row->contributors.nr; i++)
 		json_array_append_new(contributors, contributor_json(&row->contributors.items[i]));
-	json_object_set_new(object, "places", contributors);
+	vt_json_set(object, "places", contributors);
 	return object;
 }
 
@@ -82,16 +75,15 @@ void vt_check_print_json(const struct vt_check *check, FILE *out)
 	const struct vt_budget *budget = check->options->budget;
 	json_t *object = json_object(), *limits = json_array();
 
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "recording",
-			    vt_json_text(vt_db_path(check->measure.analysis->db)));
-	json_object_set_new(object, "budget", vt_json_text(budget->path));
-	json_object_set_new(object, "baseline", vt_json_text(budget->baseline));
-	json_object_set_new(object, "failed", json_integer(check->nr_broken));
-	json_object_set_new(object, "warned", json_integer(check->nr_warned));
-	json_object_set_new(object, "notes", lines_json(&check->notes));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "recording", vt_db_path(check->measure.analysis->db));
+	vt_json_set(object, "budget", budget->path);
+	vt_json_set(object, "baseline", budget->baseline);
+	vt_json_set(object, "failed", check->nr_broken);
+	vt_json_set(object, "warned", check->nr_warned);
+	vt_json_set(object, "notes", lines_json(&check->notes));
 	for (unsigned i = 0; i < check->nr; i++)
 		json_array_append_new(limits, vt_check_row_json(check, &check->rows[i]));
-	json_object_set_new(object, "limits", limits);
+	vt_json_set(object, "limits", limits);
 	vt_json_print(object, out);
 }

@@ -35,12 +35,12 @@ static json_t *limit_json(const struct vt_check *check, const struct vt_check_ro
 	vt_check_cells_make(&made, check, row);
 	for (int i = 0; i < VT_CHECK_CELLS; i++)
 		json_array_append_new(cells, vt_json_text(made.cells[i]));
-	json_object_set_new(object, "row", vt_check_row_json(check, row));
-	json_object_set_new(object, "cells", cells);
-	json_object_set_new(object, "text", printed(check, row, vt_check_print_failure));
-	json_object_set_new(object, "markdown", printed(check, row, vt_check_print_markdown_row));
-	json_object_set_new(object, "github", printed(check, row, vt_check_print_annotation));
-	json_object_set_new(object, "junit", printed(check, row, vt_check_print_case));
+	vt_json_set(object, "row", vt_check_row_json(check, row));
+	vt_json_set(object, "cells", cells);
+	vt_json_set(object, "text", printed(check, row, vt_check_print_failure));
+	vt_json_set(object, "markdown", printed(check, row, vt_check_print_markdown_row));
+	vt_json_set(object, "github", printed(check, row, vt_check_print_annotation));
+	vt_json_set(object, "junit", printed(check, row, vt_check_print_case));
 	return object;
 }
 
@@ -52,8 +52,8 @@ static json_t *said_json(const struct vt_check *check)
 		json_array_append_new(limits, limit_json(check, &check->rows[i]));
 	for (unsigned i = 0; i < check->notes.nr; i++)
 		json_array_append_new(notes, vt_json_text(check->notes.text[i]));
-	json_object_set_new(object, "limits", limits);
-	json_object_set_new(object, "notes", notes);
+	vt_json_set(object, "limits", limits);
+	vt_json_set(object, "notes", notes);
 	return object;
 }
 

@@ -327,12 +327,10 @@ static json_t *limit_json(const struct vt_check_ranks *ranks, unsigned limit)
 		if (!ranks->ranks[i].problem &&
 		    vt_check_ranks_has_failed(&ranks->ranks[i], limit))
 			json_array_append_new(failed, whose_json(ranks, &ranks->ranks[i]));
-	json_object_set_new(object, "limit",
-			    vt_json_text(ranks->options->budget->limits[limit].name));
-	json_object_set_new(object, ranks->runs.is_unrelated ? "failed_files" : "failed_ranks",
-			    failed);
-	json_object_set_new(object, ranks->runs.is_unrelated ? "worst_file" : "worst_rank",
-			    whose_json(ranks, all->worst));
+	vt_json_set(object, "limit", ranks->options->budget->limits[limit].name);
+	vt_json_set(object, ranks->runs.is_unrelated ? "failed_files" : "failed_ranks", failed);
+	vt_json_set(object, ranks->runs.is_unrelated ? "worst_file" : "worst_rank",
+		    whose_json(ranks, all->worst));
 	return object;
 }
 
@@ -344,14 +342,14 @@ static json_t *rank_json(const struct vt_check_ranks *ranks, const struct vt_che
 	for (unsigned i = 0; i < nr; i++)
 		json_array_append(limits, json_object_get(vt_check_ranks_said(rank, i), "row"));
 	if (!ranks->runs.is_unrelated)
-		json_object_set_new(object, "rank", json_integer(rank->rank->number));
-	json_object_set_new(object, "file", vt_json_text(rank->rank->file));
-	json_object_set_new(object, "problem", vt_json_text(rank->problem));
-	json_object_set_new(object, "failed", json_integer(rank->nr_failed));
-	json_object_set_new(object, "notes",
-			    rank->problem ? json_array() :
-					    json_incref(json_object_get(rank->said, "notes")));
-	json_object_set_new(object, "limits", limits);
+		vt_json_set(object, "rank", rank->rank->number);
+	vt_json_set(object, "file", rank->rank->file);
+	vt_json_set(object, "problem", rank->problem);
+	vt_json_set(object, "failed", rank->nr_failed);
+	vt_json_set(object, "notes",
+		    rank->problem ? json_array()
+				  : json_incref(json_object_get(rank->said, "notes")));
+	vt_json_set(object, "limits", limits);
 	return object;
 }
 
@@ -363,12 +361,9 @@ static json_t *unreadable_json(const struct vt_check_ranks *ranks)
 		const struct vt_check_unreadable *unreadable = &ranks->unreadable[i];
 		json_t *object = json_object();
 
-		json_object_set_new(object, "rank",
-				    unreadable->rank == VT_RANK_NONE ?
-					    json_null() :
-					    json_integer(unreadable->rank));
-		json_object_set_new(object, "file", vt_json_text(unreadable->file->file));
-		json_object_set_new(object, "problem", vt_json_text(unreadable->file->problem));
+		vt_json_set_if(object, "rank", unreadable->rank != VT_RANK_NONE, unreadable->rank);
+		vt_json_set(object, "file", unreadable->file->file);
+		vt_json_set(object, "problem", unreadable->file->problem);
 		json_array_append_new(list, object);
 	}
 	return list;
@@ -386,14 +381,14 @@ void vt_check_ranks_print_json(const struct vt_check_ranks *ranks, FILE *out)
 		json_array_append_new(of_ranks, rank_json(ranks, &ranks->ranks[i]));
 	for (uint32_t i = 0; i < ranks->nr_missing; i++)
 		json_array_append_new(missing, json_integer(ranks->missing[i]));
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "folder", vt_json_text(ranks->folder));
-	json_object_set_new(object, "budget", vt_json_text(budget->path));
-	json_object_set_new(object, "baseline", vt_json_text(budget->baseline));
-	json_object_set_new(object, "failed", json_integer(ranks->nr_broken));
-	json_object_set_new(object, "missing", missing);
-	json_object_set_new(object, "unreadable", unreadable_json(ranks));
-	json_object_set_new(object, "limits", limits);
-	json_object_set_new(object, ranks->runs.is_unrelated ? "recordings" : "ranks", of_ranks);
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "folder", ranks->folder);
+	vt_json_set(object, "budget", budget->path);
+	vt_json_set(object, "baseline", budget->baseline);
+	vt_json_set(object, "failed", ranks->nr_broken);
+	vt_json_set(object, "missing", missing);
+	vt_json_set(object, "unreadable", unreadable_json(ranks));
+	vt_json_set(object, "limits", limits);
+	vt_json_set(object, ranks->runs.is_unrelated ? "recordings" : "ranks", of_ranks);
 	vt_json_print(object, out);
 }

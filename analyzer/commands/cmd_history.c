@@ -68,9 +68,9 @@ static json_t *series_json(const struct vt_history *history, const struct vt_his
 					 (json_int_t)step->before, "after",
 					 (json_int_t)step->after, "score", step->score));
 	}
-	json_object_set_new(object, "limit", vt_json_text(series->name));
-	json_object_set_new(object, "figures", figures);
-	json_object_set_new(object, "steps", steps);
+	vt_json_set(object, "limit", series->name);
+	vt_json_set(object, "figures", figures);
+	vt_json_set(object, "steps", steps);
 	return object;
 }
 
@@ -84,9 +84,9 @@ static void print_json(const struct vt_history *history)
 						      (json_int_t)history->times_s[i]));
 	for (uint32_t i = 0; i < history->nr_series; i++)
 		json_array_append_new(limits, series_json(history, &history->series[i]));
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "runs", runs);
-	json_object_set_new(object, "limits", limits);
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "runs", runs);
+	vt_json_set(object, "limits", limits);
 	vt_json_print(object, stdout);
 }
 

@@ -13,9 +13,9 @@ static json_t *runs(const struct vt_runs *all)
 	for (uint32_t i = 0; i < all->nr; i++) {
 		json_t *object = json_object();
 
-		json_object_set_new(object, "what", vt_json_text(all->rows[i].what));
-		json_object_set_new(object, "base", vt_json_text(all->rows[i].text[0]));
-		json_object_set_new(object, "new", vt_json_text(all->rows[i].text[1]));
+		vt_json_set(object, "what", all->rows[i].what);
+		vt_json_set(object, "base", all->rows[i].text[0]);
+		vt_json_set(object, "new", all->rows[i].text[1]);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -23,10 +23,9 @@ static json_t *runs(const struct vt_runs *all)
 
 static void set_bytes(json_t *object, const uint64_t *bytes)
 {
-	json_object_set_new(object, "base_bytes", vt_json_integer(bytes[VT_DIFF_BASE]));
-	json_object_set_new(object, "new_bytes", vt_json_integer(bytes[VT_DIFF_NEW]));
-	json_object_set_new(object, "change_bytes",
-			    json_integer((json_int_t)(bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE])));
+	vt_json_set(object, "base_bytes", bytes[VT_DIFF_BASE]);
+	vt_json_set(object, "new_bytes", bytes[VT_DIFF_NEW]);
+	vt_json_set(object, "change_bytes", (json_int_t)(bytes[VT_DIFF_NEW] - bytes[VT_DIFF_BASE]));
 }
 
 /* With how far equal runs lie apart, and whether the difference says more than that. */
@@ -34,9 +33,9 @@ static void set_change(json_t *object, const struct vt_diff_device *device, cons
 		       uint64_t noise_bytes)
 {
 	set_bytes(object, bytes);
-	json_object_set_new(object, "noise_bytes", vt_json_integer(noise_bytes));
-	json_object_set_new(object, "is_change",
-			    json_boolean(vt_diff_is_change(device, bytes, noise_bytes)));
+	vt_json_set(object, "noise_bytes", noise_bytes);
+	vt_json_set(object, "is_change",
+		    json_boolean(vt_diff_is_change(device, bytes, noise_bytes)));
 }
 
 static json_t *total_json(const struct vt_diff_device *device, const uint64_t *bytes,
@@ -55,10 +54,9 @@ static json_t *owners(const struct vt_diff_device *device)
 	for (uint32_t i = 0; i < device->nr_owners; i++) {
 		json_t *object = json_object();
 
-		json_object_set_new(object, "owner", vt_json_text(device->owners[i].owner));
+		vt_json_set(object, "owner", device->owners[i].owner);
 		set_change(object, device, device->owners[i].bytes, device->owners[i].noise_bytes);
-		json_object_set_new(object, "is_rest",
-				    json_boolean(device->owners[i].is_rest));
+		vt_json_set(object, "is_rest", json_boolean(device->owners[i].is_rest));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -78,19 +76,18 @@ static json_t *change_json(const struct vt_diff *diff, const struct vt_diff_devi
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "what", vt_json_text(vt_figures_word(change->bytes)));
+	vt_json_set(object, "what", vt_figures_word(change->bytes));
 	set_change(object, device, change->bytes, change->noise_bytes);
-	json_object_set_new(object, "base_blocks", json_integer(change->blocks[VT_DIFF_BASE]));
-	json_object_set_new(object, "new_blocks", json_integer(change->blocks[VT_DIFF_NEW]));
+	vt_json_set(object, "base_blocks", change->blocks[VT_DIFF_BASE]);
+	vt_json_set(object, "new_blocks", change->blocks[VT_DIFF_NEW]);
 	if (diff->options->by != VT_CHANGES_BY_STACK) {
-		json_object_set_new(object, vt_changes_word(diff->options->by),
-				    vt_json_text(change->name));
+		vt_json_set(object, vt_changes_word(diff->options->by), change->name);
 		return object;
 	}
-	json_object_set_new(object, "base_owner", vt_json_text(change->owner[VT_DIFF_BASE]));
-	json_object_set_new(object, "new_owner", vt_json_text(change->owner[VT_DIFF_NEW]));
-	json_object_set_new(object, "base_stack", stack_of(diff, change, VT_DIFF_BASE));
-	json_object_set_new(object, "new_stack", stack_of(diff, change, VT_DIFF_NEW));
+	vt_json_set(object, "base_owner", change->owner[VT_DIFF_BASE]);
+	vt_json_set(object, "new_owner", change->owner[VT_DIFF_NEW]);
+	vt_json_set(object, "base_stack", stack_of(diff, change, VT_DIFF_BASE));
+	vt_json_set(object, "new_stack", stack_of(diff, change, VT_DIFF_NEW));
 	return object;
 }
 
@@ -112,10 +109,10 @@ static json_t *moved(const struct vt_changes *changes)
 		const struct vt_change_move *move = &changes->moves.items[i];
 		json_t *object = json_object();
 
-		json_object_set_new(object, "base", vt_json_text(move->from));
-		json_object_set_new(object, "new", vt_json_text(move->to));
-		json_object_set_new(object, "bytes", vt_json_integer(move->bytes));
-		json_object_set_new(object, "blocks", json_integer(move->blocks));
+		vt_json_set(object, "base", move->from);
+		vt_json_set(object, "new", move->to);
+		vt_json_set(object, "bytes", move->bytes);
+		vt_json_set(object, "blocks", move->blocks);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -125,23 +122,22 @@ static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_devi
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "id", json_integer(device->device));
-	json_object_set_new(object, "process_used",
-			    total_json(device, device->peak_bytes, device->peak_noise_bytes));
-	json_object_set_new(object, "allocated",
-			    total_json(device, device->most_allocated_bytes,
-				       device->allocated_noise_bytes));
-	json_object_set_new(object, "base_doing", vt_json_text(device->sides[VT_DIFF_BASE]->doing));
-	json_object_set_new(object, "new_doing", vt_json_text(device->sides[VT_DIFF_NEW]->doing));
-	json_object_set_new(object, "noise_bytes", vt_json_integer(device->noise_bytes));
-	json_object_set_new(object, "spread_bytes", vt_json_integer(device->spread_bytes));
-	json_object_set_new(object, "used_spread_bytes",
-			    vt_json_integer(device->used_spread_bytes));
-	json_object_set_new(object, "owners", owners(device));
-	json_object_set_new(object, "places", places(diff, device));
-	json_object_set_new(object, "moved", moved(&device->changes));
-	json_object_set_new(object, "places_differing", json_integer(device->changes.nr));
-	json_object_set_new(object, "places_equal", json_integer(device->changes.nr_equal));
+	vt_json_set(object, "id", device->device);
+	vt_json_set(object, "process_used",
+		    total_json(device, device->peak_bytes, device->peak_noise_bytes));
+	vt_json_set(
+		object, "allocated",
+		total_json(device, device->most_allocated_bytes, device->allocated_noise_bytes));
+	vt_json_set(object, "base_doing", device->sides[VT_DIFF_BASE]->doing);
+	vt_json_set(object, "new_doing", device->sides[VT_DIFF_NEW]->doing);
+	vt_json_set(object, "noise_bytes", device->noise_bytes);
+	vt_json_set(object, "spread_bytes", device->spread_bytes);
+	vt_json_set(object, "used_spread_bytes", device->used_spread_bytes);
+	vt_json_set(object, "owners", owners(device));
+	vt_json_set(object, "places", places(diff, device));
+	vt_json_set(object, "moved", moved(&device->changes));
+	vt_json_set(object, "places_differing", device->changes.nr);
+	vt_json_set(object, "places_equal", device->changes.nr_equal);
 	return object;
 }
 
@@ -159,9 +155,8 @@ static json_t *failed(const struct vt_diff *diff, const struct vt_threshold *thr
 						       bytes))
 				continue;
 			object = json_object();
-			json_object_set_new(object, "threshold", vt_json_text(thresholds[i].text));
-			json_object_set_new(object, "device",
-					    json_integer(diff->devices[d].device));
+			vt_json_set(object, "threshold", thresholds[i].text);
+			vt_json_set(object, "device", diff->devices[d].device);
 			set_bytes(object, bytes);
 			json_array_append_new(array, object);
 		}
@@ -176,7 +171,7 @@ static json_t *incomplete(const struct vt_diff *diff)
 	for (int side = 0; side < VT_DIFF_SIDES; side++) {
 		char *text = vt_diff_incomplete(diff, side);
 
-		json_object_set_new(object, names[side], vt_json_text(text));
+		vt_json_set(object, names[side], text);
 		free(text);
 	}
 	return object;
@@ -199,23 +194,21 @@ json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds
 	json_t *object = json_object(), *devices = json_array();
 	char *verdict = vt_verdict_make(diff);
 
-	json_object_set_new(object, "format", json_integer(1));
-	json_object_set_new(object, "base",
-			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_BASE]->analysis.db)));
-	json_object_set_new(object, "new",
-			    vt_json_text(vt_db_path(diff->sides[VT_DIFF_NEW]->analysis.db)));
-	json_object_set_new(object, "base_recordings", paths(diff, VT_DIFF_BASE));
-	json_object_set_new(object, "new_recordings", paths(diff, VT_DIFF_NEW));
-	json_object_set_new(object, "at", vt_json_text(diff->options->when));
-	json_object_set_new(object, "by", vt_json_text(vt_changes_word(diff->options->by)));
-	json_object_set_new(object, "verdict", vt_json_text(verdict));
-	json_object_set_new(object, "is_different", json_boolean(vt_diff_is_different(diff)));
-	json_object_set_new(object, "runs", runs(&diff->runs));
-	json_object_set_new(object, "incomplete", incomplete(diff));
+	vt_json_set(object, "format", 1);
+	vt_json_set(object, "base", vt_db_path(diff->sides[VT_DIFF_BASE]->analysis.db));
+	vt_json_set(object, "new", vt_db_path(diff->sides[VT_DIFF_NEW]->analysis.db));
+	vt_json_set(object, "base_recordings", paths(diff, VT_DIFF_BASE));
+	vt_json_set(object, "new_recordings", paths(diff, VT_DIFF_NEW));
+	vt_json_set(object, "at", diff->options->when);
+	vt_json_set(object, "by", vt_changes_word(diff->options->by));
+	vt_json_set(object, "verdict", verdict);
+	vt_json_set(object, "is_different", json_boolean(vt_diff_is_different(diff)));
+	vt_json_set(object, "runs", runs(&diff->runs));
+	vt_json_set(object, "incomplete", incomplete(diff));
 	for (uint32_t i = 0; i < diff->nr_devices; i++)
 		json_array_append_new(devices, device_json(diff, &diff->devices[i]));
-	json_object_set_new(object, "devices", devices);
-	json_object_set_new(object, "failed", failed(diff, thresholds, nr_thresholds));
+	vt_json_set(object, "devices", devices);
+	vt_json_set(object, "failed", failed(diff, thresholds, nr_thresholds));
 	free(verdict);
 	return object;
 }

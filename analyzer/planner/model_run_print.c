@@ -180,9 +180,9 @@ static json_t *owners_of(const struct vt_model_run *run, unsigned stage)
 	for (size_t i = 0; i < rows.len; i++) {
 		json_t *object = json_object();
 
-		json_object_set_new(object, "owner", vt_json_text(rows.items[i].owner));
-		json_object_set_new(object, "bytes", bytes_of(rows.items[i].bytes));
-		json_object_set_new(object, "formula_bytes", bytes_of(rows.items[i].planned));
+		vt_json_set(object, "owner", rows.items[i].owner);
+		vt_json_set(object, "bytes", bytes_of(rows.items[i].bytes));
+		vt_json_set(object, "formula_bytes", bytes_of(rows.items[i].planned));
 		json_array_append_new(array, object);
 	}
 	vt_vector_release(&rows);
@@ -196,12 +196,10 @@ static json_t *stages_of(const struct vt_model_run *run)
 	for (unsigned i = 0; i < run->measured.nr_stages; i++) {
 		json_t *object = json_object();
 
-		json_object_set_new(object, "name", vt_json_text(run->measured.stages[i].name));
-		json_object_set_new(object, "allocated_bytes",
-				    vt_json_integer(run->measured.stages[i].allocated_bytes));
-		json_object_set_new(object, "formula_bytes",
-				    bytes_of(vt_model_run_planned(run, i)));
-		json_object_set_new(object, "owners", owners_of(run, i));
+		vt_json_set(object, "name", run->measured.stages[i].name);
+		vt_json_set(object, "allocated_bytes", run->measured.stages[i].allocated_bytes);
+		vt_json_set(object, "formula_bytes", bytes_of(vt_model_run_planned(run, i)));
+		vt_json_set(object, "owners", owners_of(run, i));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -212,14 +210,12 @@ static json_t *gpu_of(const struct vt_model_run *run, const struct vt_gpu *gpu)
 	double usable = (double)gpu->usable_bytes;
 	json_t *object = json_object();
 
-	json_object_set_new(object, "name", vt_json_text(gpu->name));
-	json_object_set_new(object, "usable_bytes", vt_json_integer(gpu->usable_bytes));
-	json_object_set_new(
-		object, "headroom_bytes",
-		json_integer((json_int_t)llround(usable - vt_model_run_need(run, gpu))));
-	json_object_set_new(object, "fit",
-			    vt_json_text(vt_card_fit_text(vt_model_run_judge(run, gpu))));
-	json_object_set_new(object, "tried", json_boolean(run->is_out_of_memory >= 0));
+	vt_json_set(object, "name", gpu->name);
+	vt_json_set(object, "usable_bytes", gpu->usable_bytes);
+	vt_json_set(object, "headroom_bytes",
+		    (json_int_t)llround(usable - vt_model_run_need(run, gpu)));
+	vt_json_set(object, "fit", vt_card_fit_text(vt_model_run_judge(run, gpu)));
+	vt_json_set(object, "tried", json_boolean(run->is_out_of_memory >= 0));
 	return object;
 }
 
@@ -241,10 +237,9 @@ static json_t *settings_of(const struct vt_model_run *run)
 	char word[32];
 
 	for (int id = 0; id < VT_NR_SETTINGS; id++)
-		json_object_set_new(
-			object, vt_plan_settings_row((enum vt_setting)id)->name,
-			vt_json_text(vt_plan_settings_text(run->settings, (enum vt_setting)id, word,
-							   sizeof(word))));
+		vt_json_set(object, vt_plan_settings_row((enum vt_setting)id)->name,
+			    vt_plan_settings_text(run->settings, (enum vt_setting)id, word,
+						  sizeof(word)));
 	return object;
 }
 
@@ -252,22 +247,21 @@ void vt_model_run_print_json(const struct vt_model_run *run, FILE *out)
 {
 	json_t *object = json_object(), *peak = json_object(), *recorded = json_object();
 
-	json_object_set_new(object, "format", json_integer(FORMAT));
-	json_object_set_new(object, "model", vt_json_text(run->model));
-	json_object_set_new(object, "settings", settings_of(run));
+	vt_json_set(object, "format", FORMAT);
+	vt_json_set(object, "model", run->model);
+	vt_json_set(object, "settings", settings_of(run));
 	json_object_update(recorded, (json_t *)run->result);
-	json_object_set_new(recorded, "recording", vt_json_text(run->recording));
-	json_object_set_new(recorded, "is_kept", json_boolean(run->is_kept));
-	json_object_set_new(object, "run", recorded);
-	json_object_set_new(peak, "allocated_bytes", bytes_of(run->allocated));
-	json_object_set_new(peak, "reserved_bytes", bytes_of(run->used));
-	json_object_set_new(peak, "device_bytes", bytes_of(vt_model_run_need(run, run->gpu)));
-	json_object_set_new(object, "peak", peak);
-	json_object_set_new(object, "peak_stage",
-			    vt_json_text(run->measured.stages[run->peak].name));
-	json_object_set_new(object, "owners", owners_of(run, run->peak));
-	json_object_set_new(object, "stages", stages_of(run));
-	json_object_set_new(object, "formulas_error", vt_json_text(run->plan_error));
-	json_object_set_new(object, "gpus", gpus_of(run));
+	vt_json_set(recorded, "recording", run->recording);
+	vt_json_set(recorded, "is_kept", json_boolean(run->is_kept));
+	vt_json_set(object, "run", recorded);
+	vt_json_set(peak, "allocated_bytes", bytes_of(run->allocated));
+	vt_json_set(peak, "reserved_bytes", bytes_of(run->used));
+	vt_json_set(peak, "device_bytes", bytes_of(vt_model_run_need(run, run->gpu)));
+	vt_json_set(object, "peak", peak);
+	vt_json_set(object, "peak_stage", run->measured.stages[run->peak].name);
+	vt_json_set(object, "owners", owners_of(run, run->peak));
+	vt_json_set(object, "stages", stages_of(run));
+	vt_json_set(object, "formulas_error", run->plan_error);
+	vt_json_set(object, "gpus", gpus_of(run));
 	vt_json_print(object, out);
 }

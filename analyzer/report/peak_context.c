@@ -132,15 +132,12 @@ void vt_peak_context_print(const struct vt_peak_context *place, FILE *out)
 
 void vt_peak_context_json(const struct vt_peak_context *place, json_t *object)
 {
-	json_object_set_new(object, "event", json_integer(place->event));
-	json_object_set_new(object, "time_ns", json_integer(place->time_ns));
-	json_object_set_new(object, "stage", vt_json_text(place->stage));
-	json_object_set_new(object, "step", place->step ? json_integer(place->step) : json_null());
-	json_object_set_new(object, "micro_batch",
-			    place->micro_batch ? json_integer(place->micro_batch) : json_null());
-	json_object_set_new(object, "generation", place->generation
-							  ? json_integer(place->generation)
-							  : json_null());
-	json_object_set_new(object, "pass", vt_json_text(place->pass));
-	json_object_set_new(object, "doing", vt_json_text(place->doing));
+	vt_json_set(object, "event", place->event);
+	vt_json_set(object, "time_ns", place->time_ns);
+	vt_json_set(object, "stage", place->stage);
+	vt_json_set_if(object, "step", place->step, place->step);
+	vt_json_set_if(object, "micro_batch", place->micro_batch, place->micro_batch);
+	vt_json_set_if(object, "generation", place->generation, place->generation);
+	vt_json_set(object, "pass", place->pass);
+	vt_json_set(object, "doing", place->doing);
 }
