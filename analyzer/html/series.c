@@ -150,6 +150,12 @@ static void end_bucket(const struct vt_series *series, struct playing *playing, 
 {
 	struct vt_series_device *device = playing->device;
 
+	/* One event is shown as it left things, as in a window and at event:N, not as it began. */
+	if (series->events_per_bucket == 1) {
+		playing->is_pending = 1;
+		playing->highest_used = playing->used;
+		playing->highest_reserved = playing->reserved;
+	}
 	if (playing->is_pending)
 		copy_top(playing, bucket);
 	device->used[bucket] =
