@@ -89,6 +89,8 @@ int vt_cmd_html(int argc, char **argv)
 	if (vt_folder_is_one(view.path) ? request.base != NULL : request.run != 0)
 		return vt_options_wrong(&spec, request.base ? "--base is for one recording"
 							    : "--run is for a folder");
+	if (is_opened && request.output && !strcmp(request.output, "-"))
+		return vt_options_wrong(&spec, "--open needs a file, not standard output");
 	request.path = view.path;
 	request.when = view.when;
 	request.rules = view.rules;

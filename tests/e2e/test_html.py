@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -10,6 +11,7 @@ import subprocess
 
 import pytest
 
+from living import until
 from page import Page
 from recording import (BUILD, PYTHON, TIMEOUT_S, VTRACE, clean_environment, make_allocations_writable, record,
                        record_python, vtrace)
@@ -90,6 +92,24 @@ def test_existing_file_is_kept(training, page, tmp_path):
     assert output.read_text() == "mine"
     assert vtrace("html", training, "-o", output, "--force").returncode == 0
     assert Page(output).data["report"] == page.data["report"]
+
+
+def test_the_page_is_opened(training, tmp_path):
+    """By xdg-open, which need not be there: the page is written in any case."""
+    (tmp_path / "bin").mkdir()
+    opener, opened = tmp_path / "bin" / "xdg-open", tmp_path / "opened"
+    opener.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    opener.chmod(0o755)
+    output = tmp_path / "page.html"
+    done = vtrace("html", training, "-o", output, "--open", env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    until(opened.exists)
+    assert opened.read_text() == str(output) and output.exists()
+    opener.unlink()
+    done = vtrace("html", training, "-o", output, "--force", "--open", env={"PATH": str(tmp_path / "bin")})
+    assert done.returncode == 0 and "vtrace: --open: xdg-open: No such file or directory" in done.stderr
+    done = vtrace("html", training, "-o", "-", "--open")
+    assert done.returncode == 2 and "--open needs a file" in done.stderr
 
 
 def test_only_files_are_replaced(training):
