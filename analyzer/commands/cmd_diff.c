@@ -44,7 +44,7 @@ static char separator[] = "(separator)";
 struct wanted {
 	struct vt_diff_options diff;
 	struct vt_diff_paths sides[VT_DIFF_SIDES];
-	struct vt_threshold thresholds[MOST_THRESHOLDS];
+	struct vt_fail_on thresholds[MOST_THRESHOLDS];
 	unsigned nr_thresholds;
 	const char *repository, *revision;
 	int *is_exceeded;
@@ -65,11 +65,11 @@ static int check(const struct wanted *wanted, struct vt_diff *diff, FILE *out)
 				continue;
 			is_exceeded = 1;
 			vt_figures_make(&figures, bytes);
-			if (wanted->thresholds[i].subject == VT_THRESHOLD_ANY) {
+			if (wanted->thresholds[i].subject == VT_FAIL_ON_ANY) {
 				fputs("FAILED any: there is a difference\n", out);
 				break;
 			}
-			if (wanted->thresholds[i].subject == VT_THRESHOLD_MOVED) {
+			if (wanted->thresholds[i].subject == VT_FAIL_ON_MOVED) {
 				fprintf(out,
 					"FAILED moved: code on cuda:%d has another name or "
 					"location\n",

@@ -141,7 +141,7 @@ static json_t *device_json(const struct vt_diff *diff, const struct vt_diff_devi
 	return object;
 }
 
-static json_t *failed(const struct vt_diff *diff, const struct vt_threshold *thresholds,
+static json_t *failed(const struct vt_diff *diff, const struct vt_fail_on *thresholds,
 		      unsigned nr_thresholds)
 {
 	json_t *array = json_array();
@@ -188,7 +188,7 @@ static json_t *paths(const struct vt_diff *diff, int side)
 	return array;
 }
 
-json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds,
+json_t *vt_diff_json(struct vt_diff *diff, const struct vt_fail_on *thresholds,
 		     unsigned nr_thresholds)
 {
 	json_t *object = json_object(), *devices = json_array();

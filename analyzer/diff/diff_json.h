@@ -10,7 +10,7 @@
 #include "analyzer/diff/fail_on.h"
 
 /* The caller gives it back. */
-json_t *vt_diff_json(struct vt_diff *diff, const struct vt_threshold *thresholds,
+json_t *vt_diff_json(struct vt_diff *diff, const struct vt_fail_on *thresholds,
 		     unsigned nr_thresholds);
 
 #endif

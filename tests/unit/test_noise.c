@@ -83,7 +83,7 @@ static void compare(struct vt_diff *diff, const struct made *base, const struct 
 
 static int is_exceeded(const struct vt_diff *diff, const char *text)
 {
-	struct vt_threshold threshold;
+	struct vt_fail_on threshold;
 	uint64_t bytes[VT_DIFF_SIDES];
 
 	assert_null(vt_fail_on_parse(&threshold, text));
