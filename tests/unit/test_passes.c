@@ -502,6 +502,43 @@ static void what_follows_a_loop_without_showing_itself_is_other(void **state)
 	vt_analysis_close(&analysis);
 }
 
+/* A head beside the model is of the loop that calls it, for the last token as well. */
+static void a_head_that_a_loop_calls_is_of_it_to_the_last_token(void **state)
+{
+	static const char line[] = "run.py:45 main",
+			  model[] = "lm.py:5 Lm.forward Lm@1 < run.py:45 main",
+			  cache[] =
+				  "lm.py:20 Attention.forward Attention@2 < lm.py:5 Lm.forward "
+				  "Lm@1 < run.py:45 main",
+			  head[] = "head.py:3 Head.forward Head@3 < run.py:46 main";
+	struct builder_db *b = build_open("run.db");
+	struct vt_analysis analysis;
+	struct vt_diag diag = { 0 };
+	int64_t held = 0, scores = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		int64_t input = alloc(b, model, i ? 512 : 4096);
+		int64_t output = alloc(b, cache, 8192 + i * 512);
+
+		build_free(b, input, &(struct build_event){ .python = model });
+		scores = alloc(b, head, 2048);
+		alloc(b, line, 512);
+		if (held)
+			build_free(b, held, &(struct build_event){ .python = line });
+		held = output;
+	}
+	alloc(b, "run.py:50 main", 512);
+	build_close(b);
+	if (vt_analysis_open(&analysis, "run.db", NULL, &diag))
+		fail_msg("%s", diag.text);
+	assert_int_equal(analysis.stages.nr_spans, 2);
+	assert_int_equal(analysis.stages.spans[0].stage, VT_STAGE_GENERATION);
+	assert_true(analysis.stages.spans[0].last_event >= scores);
+	assert_int_equal(analysis.stages.spans[1].stage, VT_STAGE_OTHER);
+	vt_analysis_close(&analysis);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, unit_enter, unit_leave)
 
 int main(void)
@@ -522,6 +559,7 @@ int main(void)
 		TEST(a_module_around_the_loop_is_no_pass),
 		TEST(outputs_that_stay_are_no_cache),
 		TEST(what_follows_a_loop_without_showing_itself_is_other),
+		TEST(a_head_that_a_loop_calls_is_of_it_to_the_last_token),
 	};
 
 	return cmocka_run_group_tests_name("passes", tests, NULL, NULL);

@@ -7,6 +7,8 @@
 #include "analyzer/attribution/timeline/carried_tensors.h"
 #include "analyzer/attribution/timeline/append_caches.h"
 #include "analyzer/attribution/timeline/static_caches.h"
+#include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
@@ -334,12 +336,59 @@ static void mark_last(struct search *search, uint32_t position, const place_vect
 	vt_vector_release(&returned);
 }
 
+/* The first allocation behind an event. */
+static uint32_t first_behind(const struct vt_model *model, int64_t event)
+{
+	return (uint32_t)vt_search_first(i, model->nr_allocations,
+					 model->allocations[i].event <= event);
+}
+
+/* Where the loop of a row stood when it made something beside its model: a head, a sampler. */
+static void find_beside(const struct search *search, uint32_t first, uint32_t end,
+			struct vt_map *stacks)
+{
+	const struct vt_model *model = search->model;
+
+	for (uint32_t i = first; i + 1 < end; i++) {
+		int64_t next = ordered(search, i + 1)->first_event;
+
+		for (uint32_t k = first_behind(model, ordered(search, i)->end_event - 1);
+		     k < model->nr_allocations && model->allocations[k].event < next; k++) {
+			struct vt_key key = { model->allocations[k].common->made->python_stack, 0,
+					      0 };
+
+			if (key.a)
+				vt_map_put(stacks, key, 1);
+		}
+	}
+}
+
+/* The last token has its turn of what the loop does beside its model. */
+static int64_t find_last_event(const struct search *search, uint32_t first, uint32_t end)
+{
+	const struct vt_model *model = search->model;
+	int64_t last = ordered(search, end - 1)->end_event;
+	struct vt_map stacks = { 0 };
+
+	if (last == VT_NEVER)
+		return model->last_event;
+	last--;
+	find_beside(search, first, end, &stacks);
+	for (uint32_t k = first_behind(model, last); k < model->nr_allocations; k++) {
+		struct vt_key key = { model->allocations[k].common->made->python_stack, 0, 0 };
+
+		if (!vt_map_find(&stacks, key))
+			break;
+		last = model->allocations[k].event;
+	}
+	vt_map_release(&stacks);
+	return last;
+}
+
 static void mark_loop(struct search *search, uint32_t first, uint32_t end)
 {
-	const struct vt_pass *last = ordered(search, end - 1);
 	struct vt_range range = { ordered(search, first)->first_event,
-				  last->end_event == VT_NEVER ? search->model->last_event
-							      : last->end_event - 1 };
+				  find_last_event(search, first, end) };
 
 	vt_vector_push(&search->loops, range);
 	search->nr_generations++;

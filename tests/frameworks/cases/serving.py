@@ -122,7 +122,7 @@ class Runner:
 
 @case(family="engine by hand", mode="paged cache, staging buffers, sampler", heads=["head"],
       roles={":PagedAttention": "attention", ":Feed": "mlp"}, functions={"Runner.sample": "logits"},
-      stages=("forward", "generation"))
+      stages=("generation",))
 def engine():
     Runner(Model().cuda().bfloat16().eval(), 16, 512).run()
 
