@@ -6,6 +6,7 @@
 #include "analyzer/attribution/calls/operators.h"
 #include "analyzer/attribution/timeline/carried_tensors.h"
 #include "analyzer/attribution/timeline/append_caches.h"
+#include "analyzer/attribution/timeline/growing_places.h"
 #include "analyzer/attribution/timeline/static_caches.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/search.h"
@@ -14,21 +15,6 @@
 
 /* A prompt and two tokens: fewer may be chance. */
 #define LEAST_STATIC_CALLS 3
-
-/* A place in all modules of a class that hands over in each call of a row. */
-struct place {
-	uint32_t type;
-	uint32_t frame;
-	uint32_t occurrence;
-	uint32_t position; /* of the last call that did */
-	uint32_t nr_steps;
-	uint32_t nr_grown;
-	uint64_t size_bytes; /* then; the smallest of all these modules' */
-	uint8_t has_shrunk;
-	uint8_t is_known;
-};
-
-typedef VT_VECTOR(struct place) place_vector;
 
 struct search {
 	struct vt_passes *passes;
@@ -105,75 +91,9 @@ static struct vt_pass *ordered(const struct search *search, uint32_t position)
 	return &search->passes->passes[search->carried.order[position]];
 }
 
-static struct place *find_place(place_vector *places, const struct vt_carried_tensor *one)
-{
-	struct place fresh = { one->type, one->frame, one->occurrence, 0, 0, 0, 0, 0, 0 };
-
-	for (size_t i = 0; i < places->len; i++)
-		if (places->items[i].type == one->type && places->items[i].frame == one->frame &&
-		    places->items[i].occurrence == one->occurrence)
-			return &places->items[i];
-	vt_vector_push(places, fresh);
-	return &places->items[places->len - 1];
-}
-
-/* The next call of a row: what each place hands over now. */
-static void follow(place_vector *places, uint32_t position, const vt_carried_vector *handed)
-{
-	for (size_t i = 0, end; i < handed->len; i = end) {
-		const struct vt_carried_tensor *one = &handed->items[i];
-		struct place *place = find_place(places, one);
-		uint64_t least = one->size_bytes;
-
-		for (end = i + 1;
-		     end < handed->len && vt_carried_tensors_is_same(one, &handed->items[end]);
-		     end++)
-			if (least > handed->items[end].size_bytes)
-				least = handed->items[end].size_bytes;
-		if (place->is_known && place->position == position - 1) {
-			place->nr_steps++;
-			place->nr_grown += least > place->size_bytes;
-			place->has_shrunk |=
-				least < place->size_bytes &&
-				!vt_carried_tensors_is_as_large(least, place->size_bytes);
-		}
-		place->is_known = 1;
-		place->position = position;
-		place->size_bytes = least;
-	}
-}
-
-/*
- * The sizes of large blocks vary by themselves (carried_tensors.h): those have to grow nearly
- * every time.
- */
-static int is_growing(const struct place *place)
-{
-	int varies = vt_carried_tensors_is_as_large(place->size_bytes, place->size_bytes - 1);
-
-	return place->nr_grown && !place->has_shrunk &&
-	       (!varies || place->nr_grown * 4 >= place->nr_steps * 3);
-}
-
-/* Whether some place handed over in both calls, and none has shrunk. */
-static int goes_on(const place_vector *places, uint32_t position)
-{
-	int is_met = 0;
-
-	for (size_t i = 0; i < places->len; i++) {
-		const struct place *place = &places->items[i];
-
-		if (place->position != position)
-			continue;
-		if (place->has_shrunk)
-			return 0;
-		is_met |= place->nr_steps > 0;
-	}
-	return is_met;
-}
-
 /* The end of the row of calls that begins at `position`, and what their places did. */
-static uint32_t find_row(const struct search *search, uint32_t position, place_vector *places)
+static uint32_t find_row(const struct search *search, uint32_t position,
+			 struct vt_growing_places *places)
 {
 	const struct vt_carried_tensors *carried = &search->carried;
 	vt_carried_vector handed = { 0 };
@@ -182,17 +102,17 @@ static uint32_t find_row(const struct search *search, uint32_t position, place_v
 
 	places->len = 0;
 	vt_carried_tensors_gather(carried, position, &handed);
-	follow(places, position, &handed);
+	vt_growing_places_follow(places, position, &handed);
 	while (handed.len && vt_carried_tensors_later(carried, end - 1, 1) &&
 	       !ordered(search, end)->has_autograd &&
 	       vt_carried_tensors_first_size(carried, end) == size) {
-		place_vector before = { 0 };
+		struct vt_growing_places before = { 0 };
 
 		for (size_t i = 0; i < places->len; i++)
 			vt_vector_push(&before, places->items[i]);
 		vt_carried_tensors_gather(carried, end, &handed);
-		follow(places, end, &handed);
-		if (!goes_on(places, end)) {
+		vt_growing_places_follow(places, end, &handed);
+		if (!vt_growing_places_go_on(places, end)) {
 			vt_vector_release(places);
 			*places = before;
 			/* A call that the program died in hands over whatever was there. */
@@ -205,14 +125,6 @@ static uint32_t find_row(const struct search *search, uint32_t position, place_v
 	}
 	vt_vector_release(&handed);
 	return end;
-}
-
-static int has_growing(const place_vector *places)
-{
-	for (size_t i = 0; i < places->len; i++)
-		if (is_growing(&places->items[i]))
-			return 1;
-	return 0;
 }
 
 /* Whether the call before was of a longer input. */
@@ -241,24 +153,12 @@ static int has_prefill(const struct search *search, uint32_t position)
 	return found;
 }
 
-/* What was handed over at a place that grows; in a call that was cut short no less than before. */
-static int is_at_growing(const place_vector *places, const struct vt_carried_tensor *one,
-			 uint32_t position)
-{
-	for (size_t i = 0; i < places->len; i++)
-		if (places->items[i].type == one->type && places->items[i].frame == one->frame &&
-		    places->items[i].occurrence == one->occurrence &&
-		    is_growing(&places->items[i]))
-			return position <= places->items[i].position ||
-			       one->size_bytes >= places->items[i].size_bytes;
-	return 0;
-}
-
 /*
  * Whether a call reads what the row before it left and leaves nothing at places that grow: the last
  * token's, whose cache went with the function that had the loop.
  */
-static int is_last_token(const struct search *search, uint32_t position, const place_vector *places)
+static int is_last_token(const struct search *search, uint32_t position,
+			 const struct vt_growing_places *places)
 {
 	const struct vt_carried_tensors *carried = &search->carried;
 	vt_carried_vector handed = { 0 };
@@ -270,7 +170,7 @@ static int is_last_token(const struct search *search, uint32_t position, const p
 	if (found)
 		vt_carried_tensors_gather(carried, position, &handed);
 	for (size_t i = 0; i < handed.len; i++)
-		found &= !is_at_growing(places, &handed.items[i], 0);
+		found &= !vt_growing_places_has(places, &handed.items[i], 0);
 	vt_vector_release(&handed);
 	return found;
 }
@@ -283,14 +183,14 @@ static int has_module(const vt_carried_vector *known, uint64_t module)
 	return 0;
 }
 
-static void keep_cache(vt_carried_vector *handed, const place_vector *places, uint32_t position,
-		       const vt_carried_vector *known)
+static void keep_cache(vt_carried_vector *handed, const struct vt_growing_places *places,
+		       uint32_t position, const vt_carried_vector *known)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < handed->len; i++)
 		if (known ? has_module(known, handed->items[i].module)
-			  : is_at_growing(places, &handed->items[i], position))
+			  : vt_growing_places_has(places, &handed->items[i], position))
 			handed->items[kept++] = handed->items[i];
 	handed->len = kept;
 }
@@ -306,7 +206,7 @@ static void mark(struct search *search, const vt_carried_vector *handed)
  * them: the cache.  The first call may make it at another line of the same module.
  */
 static void mark_cache(struct search *search, uint32_t first, uint32_t end,
-		       const place_vector *places)
+		       const struct vt_growing_places *places)
 {
 	vt_carried_vector handed = { 0 }, later = { 0 }, copies = { 0 };
 
@@ -326,7 +226,8 @@ static void mark_cache(struct search *search, uint32_t first, uint32_t end,
 }
 
 /* What the last call made at the places of the cache, gone with the loop or kept by the caller. */
-static void mark_last(struct search *search, uint32_t position, const place_vector *places)
+static void mark_last(struct search *search, uint32_t position,
+		      const struct vt_growing_places *places)
 {
 	vt_carried_vector returned = { 0 };
 
@@ -422,7 +323,7 @@ static uint32_t find_append_cache(struct search *search, uint32_t position)
 
 static void find_unknown(struct search *search)
 {
-	place_vector places = { 0 };
+	struct vt_growing_places places = { 0 };
 	uint32_t end;
 
 	for (uint32_t i = 0; i < search->carried.nr; i = end) {
@@ -434,7 +335,7 @@ static void find_unknown(struct search *search)
 		end = find_row(search, i, &places);
 		/* Two alone may be chance, unless a call with a prompt stands before them. */
 		least = has_prefill(search, i) ? 2 : 3;
-		if (!has_growing(&places) || end - i < least) {
+		if (!vt_growing_places_has_any(&places) || end - i < least) {
 			uint32_t other = find_append_cache(search, i);
 
 			end = other > end ? other : end;
@@ -507,7 +408,7 @@ static void find_known_caches(struct search *search)
 {
 	const struct vt_carried_tensors *carried = &search->carried;
 	vt_carried_vector handed = { 0 };
-	place_vector places = { 0 };
+	struct vt_growing_places places = { 0 };
 	uint32_t end;
 
 	for (uint32_t i = 0; i < carried->nr; i = end) {
@@ -521,9 +422,9 @@ static void find_known_caches(struct search *search)
 		for (uint32_t k = i + 1; k < end; k++) {
 			vt_carried_tensors_gather(carried, k, &handed);
 			leave_out_results(search, &handed);
-			follow(&places, k, &handed);
+			vt_growing_places_follow(&places, k, &handed);
 		}
-		if (has_growing(&places))
+		if (vt_growing_places_has_any(&places))
 			mark_cache(search, i, end, &places);
 	}
 	vt_vector_release(&handed);
