@@ -5,6 +5,8 @@ import json
 
 import torch
 
+from serving import path_of_rank
+
 
 def tensors(value):
     if isinstance(value, torch.Tensor):
@@ -43,5 +45,5 @@ class Extension:
     """Of the engine's worker (--worker-extension-cls oracle.Extension): the same in the process that allocates."""
 
     def write_truth(self, path):
-        with open(path, "w") as file:
+        with open(path_of_rank(path, self.rank), "w") as file:
             json.dump(truth(), file)

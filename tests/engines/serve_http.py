@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """vLLM's server on a model that is a configuration alone: prompts by HTTP, at the same time, then what is whose.
 
-    python serve_http.py MODEL_FOLDER TRUTH.json
+    python serve_http.py MODEL_FOLDER TRUTH.json [OPTION of `vllm serve`...]
 
 The server and its engine are processes of their own, as users start them.  The oracle is asked through the server
 (/collective_rpc, a development mode).
@@ -30,10 +30,10 @@ def write_tokenizer(folder):
                                                               "unk_token": "w0"}))
 
 
-def start(model, port):
+def start(model, port, options):
     command = ["-m", "vllm.entrypoints.cli.main", "serve", model, "--load-format", "dummy", "--enforce-eager",
                "--max-model-len", "2048", "--host", "127.0.0.1", "--port", str(port), "--served-model-name", "model",
-               "--worker-extension-cls", "oracle.Extension"]
+               "--worker-extension-cls", "oracle.Extension", *options]
     environment = {**os.environ, "PYTHONPATH": str(HERE), "VLLM_SERVER_DEV_MODE": "1",
                    "VLLM_USE_FLASHINFER_SAMPLER": "0"}
     return subprocess.Popen([sys.executable, *command], env=environment)
@@ -46,10 +46,10 @@ def complete(port):
 
 
 def main():
-    folder, output = sys.argv[1:3]
+    folder, output, *options = sys.argv[1:]
     write_tokenizer(pathlib.Path(folder))
     port = free_port()
-    server = start(folder, port)
+    server = start(folder, port, options)
     try:
         print(f"ready after {wait_ready(server, port):.0f} s", flush=True)
         with concurrent.futures.ThreadPoolExecutor(NR_PROMPTS) as pool:

@@ -3,8 +3,8 @@
 
     python serve_sglang.py MODEL_FOLDER TRUTH.json eager|graphs|http [OPTIONS of sglang.Engine as JSON]
 
-The engine allocates in a child.  Children import this file again: a thread in them waits to be asked for the truth,
-and the one that has the cache answers (oracle.py).
+The engine allocates in a child for each device.  Children import this file again: a thread in them waits to be asked
+for the truth, and those that have a cache answer (oracle.py).
 """
 import concurrent.futures
 import json
@@ -16,7 +16,7 @@ import threading
 import time
 
 from oracle import is_a, tensors, truth
-from serving import NEW_TOKENS, NR_PROMPTS, PROMPT_TOKENS, ask, free_port, wait_ready
+from serving import NEW_TOKENS, NR_PROMPTS, PROMPT_TOKENS, ask, free_port, path_of_rank, wait_ready
 
 PLACE = "TRUTH_OF_SGLANG"
 WRITTEN_S, POLL_S = 60, 0.2
@@ -28,12 +28,16 @@ OPTIONS = {"load_format": "dummy", "skip_tokenizer_init": True, "context_length"
 
 def write_truth(path):
     from sglang.srt.mem_cache.memory_pool import KVCache
+    devices = set()
 
     def cache(thing):
-        return tensors([thing.k_buffer, thing.v_buffer]) if is_a(thing, KVCache) else ()
+        found = list(tensors([thing.k_buffer, thing.v_buffer])) if is_a(thing, KVCache) else []
+        devices.update(tensor.device.index for tensor in found)
+        return found
 
     found = truth(cache)
     if found["kv cache"]:
+        path = path_of_rank(path, *devices)
         path.with_suffix(".part").write_text(json.dumps(found))
         path.with_suffix(".part").rename(path)
 
@@ -49,10 +53,11 @@ if __name__ == "__mp_main__":
     threading.Thread(target=wait_to_be_asked, daemon=True).start()
 
 
-def ask_for_truth(path):
+def ask_for_truth(path, options):
+    paths = [path_of_rank(path, rank) for rank in range(options.get("tp_size", 1))]
     path.with_suffix(".asked").touch()
     began = time.monotonic()
-    while not path.exists():
+    while not all(path.exists() for path in paths):
         if time.monotonic() - began > WRITTEN_S:
             sys.exit("the engine did not say what is whose")
         time.sleep(POLL_S)
@@ -72,7 +77,7 @@ def serve_offline(folder, options, path):
     engine = sglang.Engine(model_path=folder, **options)
     print(f"ready after {time.monotonic() - began:.0f} s", flush=True)
     answers = engine.generate(input_ids=prompts(), sampling_params=sampling())
-    ask_for_truth(path)
+    ask_for_truth(path, options)
     engine.shutdown()
     return [len(answer["output_ids"]) for answer in answers]
 
@@ -96,7 +101,7 @@ def serve_http(folder, options, path):
         print(f"ready after {wait_ready(server, port):.0f} s", flush=True)
         with concurrent.futures.ThreadPoolExecutor(NR_PROMPTS) as pool:
             lengths = list(pool.map(complete, [port] * NR_PROMPTS, prompts()))
-        ask_for_truth(path)
+        ask_for_truth(path, options)
     finally:
         server.terminate()
         server.wait()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the programs share that serve a few prompts: how many of which length, and a server asked by HTTP."""
+"""What the programs share that serve a few prompts: how many of which length, a server asked by HTTP, files by rank."""
 import json
+import pathlib
 import socket
 import sys
 import time
@@ -15,6 +16,12 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def path_of_rank(path, rank):
+    """truth.json, truth.1.json ..."""
+    path = pathlib.Path(path)
+    return path.with_suffix(f".{rank}{path.suffix}") if rank else path
 
 
 def ask(port, path, body=None):

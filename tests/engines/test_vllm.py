@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from started import check_owners, find_python, owned_bytes, start
+from serving import path_of_rank
+from started import check_owners, find_python, owned_bytes, start, start_ranks
 
 pytestmark = pytest.mark.full
 ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1"}
@@ -36,6 +37,15 @@ def test_the_cache_takes_what_the_engine_says(served):
 
 def test_what_the_engine_owns_has_the_right_owner(served):
     check_owners(*served)
+
+
+def test_two_cards_share_the_model(tmp_path):
+    ranks = start_ranks(tmp_path, find_python("vllm"), "serve_http.py", "--tensor-parallel-size", "2",
+                        env=ENVIRONMENT, profile="l4-24g,count=2")
+    assert len(ranks) == 2 and "served 8 prompts, {16} tokens each" in ranks[0].process.stdout
+    for number, rank in enumerate(ranks):
+        check_owners(rank, json.loads(path_of_rank(tmp_path / "truth.json", number).read_text()))
+        assert owned_bytes(rank, "kv cache") == pytest.approx(cache_bytes(rank), abs=0.02 * (1 << 30))
 
 
 @pytest.mark.parametrize("finding, flag, large, small", (
