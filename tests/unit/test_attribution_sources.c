@@ -30,6 +30,20 @@ struct event {
 	const char *freed_node; /* that frees it; NULL: the program does */
 };
 
+/* A variable's block dies in its own function; what a layer returned, in the program's. */
+static const char *freed_in(const struct event *event)
+{
+	return strstr(event->made.python, ".forward ") ? MAIN : event->made.python;
+}
+
+static void free_block(struct builder_db *b, int64_t id, const struct event *event)
+{
+	struct build_event by_node = { .node = event->freed_node, .sequence = 900 };
+	struct build_event by_program = { .python = freed_in(event) };
+
+	build_free(b, id, event->freed_node ? &by_node : &by_program);
+}
+
 static void check_events_of(enum vt_kind kind, const struct event *events, size_t nr)
 {
 	struct builder_db *b = build_open("sources.db");
@@ -42,12 +56,7 @@ static void check_events_of(enum vt_kind kind, const struct event *events, size_
 	for (size_t i = 0; i < nr; i++) {
 		for (size_t k = 0; k < i; k++)
 			if (events[k].free_at == (int)i)
-				build_free(b, ids[k],
-					   events[k].freed_node ?
-						   &(struct build_event){
-							   .node = events[k].freed_node,
-							   .sequence = 900 } :
-						   &(struct build_event){ .python = MAIN });
+				free_block(b, ids[k], &events[k]);
 		ids[i] = build_alloc(b, &events[i].made);
 	}
 	build_close(b);
@@ -235,6 +244,30 @@ static void what_an_evaluation_makes_of_data_is_data(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+#define RECORDED .grad = VT_GRAD_ENABLED
+
+/* Rows of a table that nothing trains, although autograd records; not those of a trained one. */
+static void rows_that_autograd_did_not_record_are_inputs(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M,
+		    .python = IN(Linear, 3),
+		    .native = OP(linear),
+		    .forward = 2,
+		    RECORDED },
+		  NULL,
+		  0,
+		  NULL },
+		{ HERE(8 * M, index_Tensor, .forward = 2, RECORDED), "inputs", 4, NULL },
+		{ HERE(4 * M, index_Tensor, .forward = 3, RECORDED), "activations/other", 4, NULL },
+		{ HERE(2 * M, mul_Tensor, .forward = 3, RECORDED), "activations/other", 4, NULL },
+		{ { .size = 512, .node = "AddmmBackward0", .sequence = 2 }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 /* Three equal pieces that were brought to the device; not four, and not what was chosen. */
 static void a_batch_from_pieces_of_data_is_an_input(void **state)
 {
@@ -330,6 +363,7 @@ int main(void)
 		TEST(what_a_loop_repeats_is_no_input),
 		TEST(what_a_program_makes_of_data_is_data),
 		TEST(what_an_evaluation_makes_of_data_is_data),
+		TEST(rows_that_autograd_did_not_record_are_inputs),
 		TEST(a_batch_from_pieces_of_data_is_an_input),
 		TEST(a_batch_from_what_was_made_of_data_is_an_input),
 		TEST(behind_the_last_product_of_a_compiled_graph_are_logits),
