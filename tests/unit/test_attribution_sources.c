@@ -244,6 +244,35 @@ static void what_an_evaluation_makes_of_data_is_data(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+#define METHOD "net.py:30 Net.training_step Net@1 < " MAIN
+#define IN_METHOD(bytes, op, ...)                                                                  \
+	{                                                                                          \
+		.size = bytes, .python = METHOD, .native = OP(op), __VA_ARGS__                     \
+	}
+
+/* A module's method that prepares a batch before it calls its layers; what _apply makes is none. */
+static void what_a_method_makes_of_data_is_data(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = 2 * M,
+		    .python = TORCH "/nn/modules/module.py:9 Module._apply Net@1 < " MAIN,
+		    .native = OP(_to_copy) },
+		  NULL,
+		  0,
+		  NULL },
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(linear) }, NULL, 0, NULL },
+		{ { .size = 512, .node = "AddmmBackward0", .sequence = 3 }, NULL, 0, NULL },
+		{ IN_METHOD(8 * M, randn), NULL, 7, NULL },
+		{ IN_METHOD(8 * M, flip), "inputs", 7, NULL },
+		{ IN_METHOD(4 * M, mul_Tensor), "inputs", 7, NULL },
+		{ IN_METHOD(3 * M, mul_Tensor), "unknown", 7, NULL },
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(linear) }, NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 #define RECORDED .grad = VT_GRAD_ENABLED
 
 /* Rows of a table that nothing trains, although autograd records; not those of a trained one. */
@@ -363,6 +392,7 @@ int main(void)
 		TEST(what_a_loop_repeats_is_no_input),
 		TEST(what_a_program_makes_of_data_is_data),
 		TEST(what_an_evaluation_makes_of_data_is_data),
+		TEST(what_a_method_makes_of_data_is_data),
 		TEST(rows_that_autograd_did_not_record_are_inputs),
 		TEST(a_batch_from_pieces_of_data_is_an_input),
 		TEST(a_batch_from_what_was_made_of_data_is_an_input),

@@ -287,13 +287,20 @@ static int is_of_data(struct search *search, uint32_t index)
 	return 0;
 }
 
-/* Brought to the device, or made up there, and by no module. */
+/*
+ * Brought to the device, or made up there, outside of any forward: by no module, or by a method
+ * that prepares a batch.  What modules make while they are loaded is theirs.
+ */
 static int is_data(struct search *search, const struct vt_allocation *a)
 {
-	uint32_t nr;
+	const struct vt_stages *stages = search->facts->stages;
+	uint32_t nr, span;
 
-	vt_module_stacks_get(&search->facts->stages->chains, a->common->made->python_stack, &nr);
-	return !nr && is_made_by(search, a, DATA);
+	if (!is_made_by(search, a, DATA))
+		return 0;
+	vt_module_stacks_get(&stages->chains, a->common->made->python_stack, &nr);
+	span = nr ? vt_stages_span_at(stages, a->event) : VT_NO_INDEX;
+	return !nr || (span != VT_NO_INDEX && stages->spans[span].stage != VT_STAGE_LOAD);
 }
 
 /* Scaled, mixed, moved by noise: with the elements of data that is there. */
