@@ -273,6 +273,35 @@ static void what_a_method_makes_of_data_is_data(void **state)
 	check_events(events, VT_ARRAY_SIZE(events));
 }
 
+#define UNGRADED .grad = VT_GRAD_DISABLED
+
+/* Of an evaluation that calls another method than forward; what it keeps is the program's. */
+static void what_a_method_computes_in_an_evaluation_is_activation(void **state)
+{
+	static const struct event events[] = {
+		{ { .size = M, .python = IN(Linear, 3), .native = OP(linear), .forward = 1 },
+		  NULL,
+		  0,
+		  NULL },
+		{ { .size = 512, .node = "AddmmBackward0", .sequence = 1 }, NULL, 0, NULL },
+		{ HERE(512, zeros, .forward = 1), NULL, 0, NULL },
+		{ { .size = M,
+		    .python = IN(Linear, 3),
+		    .native = OP(linear),
+		    .forward = 1,
+		    UNGRADED },
+		  NULL,
+		  6,
+		  NULL },
+		{ IN_METHOD(3 * M, exp, .forward = 1, UNGRADED), "activations/other", 5, NULL },
+		{ IN_METHOD(5 * M, exp, .forward = 1, UNGRADED), "unknown", 0, NULL },
+		{ HERE(512, zeros, .forward = 1), NULL, 0, NULL },
+	};
+
+	(void)state;
+	check_events(events, VT_ARRAY_SIZE(events));
+}
+
 #define RECORDED .grad = VT_GRAD_ENABLED
 
 /* Rows of a table that nothing trains, although autograd records; not those of a trained one. */
@@ -393,6 +422,7 @@ int main(void)
 		TEST(what_a_program_makes_of_data_is_data),
 		TEST(what_an_evaluation_makes_of_data_is_data),
 		TEST(what_a_method_makes_of_data_is_data),
+		TEST(what_a_method_computes_in_an_evaluation_is_activation),
 		TEST(rows_that_autograd_did_not_record_are_inputs),
 		TEST(a_batch_from_pieces_of_data_is_an_input),
 		TEST(a_batch_from_what_was_made_of_data_is_an_input),
