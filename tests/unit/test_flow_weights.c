@@ -68,6 +68,23 @@ static void test_weights_are_brought_from_the_host(void **state)
 	CHECK(added);
 }
 
+/* A compiled graph casts its arguments, which nothing shows: no kernel of it reads the host. */
+static void test_compiled_graphs_cast_their_weights(void **state)
+{
+	const struct step steps[] = {
+		{ "inductor::_to_copy", { 0 }, "weight", 0, 0, 0 },
+		{ "aten::mm", { 1, S(0) }, "mlp", 0, 0, 0 },
+		{ "inductor::relu", { S(1) }, "mlp", 0, 0, 0 },
+		{ "inductor::_to_copy", { 0 }, "weight", 0, 0, 0 },
+		{ "aten::mm", { S(2), S(3) }, "mlp", 0, 0, 0 },
+		{ "inductor::relu", { S(4) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(5), 4 }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
 /* Layers' results are multiplied by weights; data by the first, and by gradients. */
 static void test_factors_of_what_layers_made(void **state)
 {
@@ -88,6 +105,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights_are_dequantised_by_hand),
 		cmocka_unit_test(test_weights_are_brought_from_the_host),
+		cmocka_unit_test(test_compiled_graphs_cast_their_weights),
 		cmocka_unit_test(test_factors_of_what_layers_made),
 	};
 

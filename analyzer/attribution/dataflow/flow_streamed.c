@@ -62,15 +62,28 @@ static void note_line(struct vt_dataflow *flow, const struct vt_flow_node *node,
 		   known && (*known == with || *known == NO_WEIGHTS) ? NO_WEIGHTS : with);
 }
 
+/*
+ * A kernel of generated code copies nothing from the host.  What it reads and no kernel made are
+ * the arguments of its graph, which are not recorded: it casts a weight for its product.
+ */
+static enum vt_flow_label label_of(const struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	const struct vt_model *model = flow->model;
+	const char *name = vt_model_text(model, model->calls.items[node->operator].name);
+
+	return name && vt_operator_is_generated(name) ? VT_FLOW_WEIGHT : VT_FLOW_STREAMED;
+}
+
 /* Where a mode of Python's handles operators, one copy is two of them: one calls the other. */
 static void label_copy(struct vt_dataflow *flow, uint32_t n)
 {
 	uint32_t allocation = flow->values[flow->nodes[n].first_output].allocation;
+	enum vt_flow_label label = label_of(flow, &flow->nodes[n]);
 
 	for (uint32_t k = n + 1; k-- > 0 && k + NESTED_MAX > n;)
 		if (is_from_host(&flow->nodes[k]) &&
 		    flow->values[flow->nodes[k].first_output].allocation == allocation)
-			flow->nodes[k].label = VT_FLOW_STREAMED;
+			flow->nodes[k].label = (uint8_t)label;
 }
 
 void vt_flow_find_streamed(struct vt_dataflow *flow)
