@@ -7,6 +7,7 @@ A case has, beside the options of tests/accuracy/cases/stage.py:
   stages         the stages that it has, of those in frameworks.STAGES
   ranks          how many processes; the first is recorded
   vocabulary     in compiled code, whose insides no hook sees, what a row of scores has: births of whole rows are logits
+  casts          True: in code compiled under autocast, births of half a matrix of weights are its copy
   quick          True: runs in every scripts/test
 """
 import stage as told

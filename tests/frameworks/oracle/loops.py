@@ -151,6 +151,8 @@ class LoopObserver(Observer):
             row[1] = "inputs"
         if self.is_of_scores(birth) and row[1] in UNSEEN:
             row[1] = "logits"
+        if birth.requested in self.bytes_of_casts and row[1] == "activations/other":
+            row[1] = "weights/cast"
         if is_checkpoint and (row[1] or "").startswith("activations/"):
             row[1] = "activations/checkpoint"
         return [*row, self.stages_of(stack)]
@@ -164,6 +166,12 @@ class LoopObserver(Observer):
     def bytes_of_weights(self):
         groups = [group["params"] for optimizer in self.optimizers for group in optimizer.param_groups]
         return {p.nbytes for p in itertools.chain(*groups, *(model.parameters() for model in self.models))}
+
+    @functools.cached_property
+    def bytes_of_casts(self):
+        """Of what autocast makes of matrices inside of compiled code; nothing else may have such a size there."""
+        parameters = itertools.chain(*(model.parameters() for model in self.models))
+        return {p.numel() * 2 for p in parameters if p.dim() > 1} if self.options.get("casts") else set()
 
     def stages_of(self, stack):
         """None where nothing says it."""
