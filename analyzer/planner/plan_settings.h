@@ -3,7 +3,7 @@
 #define VT_ANALYZER_PLAN_SETTINGS_H
 
 /*
- * What a run will be like.  One table: it is what the command line accepts, what --what-if may
+ * The settings of a planned run.  One table has what the command line accepts, what --what-if may
  * change, and the text of the help.
  */
 
@@ -25,7 +25,7 @@
 X(MODE, "mode", WORD, 0, "infer train", "WORD", 0, "the run, as set by --train and --infer")                      \
 X(BATCH, "batch", NUMBER, 1, "1 1000000000", "N", 0, "sequences at a time on one device (default: 1)")                \
 X(SEQ, "seq", NUMBER, 2048, "1 1000000000", "N", 0, "text tokens per sequence (default: 2048)")                       \
-X(NEW_TOKENS, "new-tokens", NUMBER, 0, "0 1000000000", "N", 0, "tokens generated after them (default: 0)")           \
+X(NEW_TOKENS, "new-tokens", NUMBER, 0, "0 1000000000", "N", 0, "tokens to generate after the prompt (default: 0)")           \
 X(DTYPE, "dtype", WORD, 0, VT_AUTO VT_DTYPES, "WORD", 1, "dtype of weights and computation")           \
 X(AUTOCAST, "autocast", WORD, 0, "no bf16 fp16", "WORD", 1, "autocast dtype (weights unchanged)")       \
 X(MASTER, "master", WORD, 0, "no fp32", "WORD", 1, "a master copy of the weights in this dtype")                  \
@@ -34,31 +34,31 @@ X(STATE_DTYPE, "state-dtype", WORD, 0, VT_AUTO VT_DTYPES, "WORD", 1, "dtype of o
 X(OPTIMIZER, "optimizer", WORD, 0, "adamw adamw8bit sgd momentum adafactor muon", "WORD", 1, "the optimizer")        \
 X(OPTIMIZER_LOOP, "optimizer-loop", WORD, 0, "foreach fused single", "WORD", 0, "implementation of the optimizer's step")    \
 X(ACCUMULATE, "accumulate", NUMBER, 1, "1 1000000", "N", 0, "micro-batches per step (default: 1)")                    \
-X(CHECKPOINTING, "checkpointing", WORD, 0, "none full selective", "WORD", 0, "recompute whole layers, or attention only")        \
+X(CHECKPOINTING, "checkpointing", WORD, 0, "none full selective", "WORD", 0, "recompute whole layers, or only attention scores")        \
 X(CHECKPOINTED, "checkpointed-layers", NUMBER, 0, "0 10000", "N", 0, "with --checkpointing full: only the first N layers (0: all)")       \
 X(ATTENTION, "attention", WORD, 0, "sdpa eager flash", "WORD", 0, "attention kernel")                           \
-X(SCAN, "scan", WORD, 0, "fused sequential", "WORD", 0, "state-space layers in a kernel or token by token")      \
-X(MASK, "mask", WORD, 0, "no yes", "WORD", 0, "padded inputs (needs a mask; implies --repeat-kv yes)")                                  \
+X(SCAN, "scan", WORD, 0, "fused sequential", "WORD", 0, "state-space layers: in a kernel, or token by token")      \
+X(MASK, "mask", WORD, 0, "no yes", "WORD", 0, "the input is padded and needs a mask (implies --repeat-kv yes)")                                  \
 X(REPEAT_KV, "repeat-kv", WORD, 0, "no yes", "WORD", 0, "repeat keys and values for all heads")        \
 X(ROPE_CACHE, "rope-cache", NUMBER, 0, "0 1000000000", "N", 0, "length of a cos and sin table in every layer, in tokens")        \
 X(LOAD, "load", WORD, 0, "direct cast-later", "WORD", 0, "load in the final dtype, or load fp32 and cast on the device")       \
 X(LOSS, "loss", WORD, 0, "upcast plain copied chunked checkpointed fused", "WORD", 0, "cross-entropy implementation")         \
 X(LOSS_CHUNK, "loss-chunk", NUMBER, 4096, "1 1000000000", "N", 0, "tokens per chunk of the loss (default: 4096)")     \
-X(KEEP_LOGITS, "keep-logits", WORD, 0, "no yes", "WORD", 0, "the script holds the model's output in backward")        \
+X(KEEP_LOGITS, "keep-logits", WORD, 0, "no yes", "WORD", 0, "the script holds the model's output during backward")        \
 X(LOGITS, "logits", WORD, 0, "auto all last", "WORD", 0, "inference: logits of all positions or of the last")                   \
-X(LORA, "lora", NUMBER, 0, "0 100000", "RANK", 1, "train only adapters (LoRA) of this rank")                                 \
+X(LORA, "lora", NUMBER, 0, "0 100000", "RANK", 1, "train only LoRA adapters, of this rank")                                 \
 X(LORA_TARGETS, "lora-targets", WORD, 0, "linear attention", "WORD", 1, "layers that get adapters")    \
 X(LORA_DROPOUT, "lora-dropout", WORD, 0, "no yes", "WORD", 1, "dropout on adapter inputs")                             \
 X(QUANTISE, "quantise", WORD, 0, "none int8 int4 nf4 nf4-double gptq awq q8_0 q6_k q5_k q4_k", "WORD", 1, "quantisation of linear layers")\
 X(FREEZE, "freeze", WORD, 0, "none vision all-but-projector", "WORD", 1, "parts that are not trained")                   \
-X(TENSOR, "tensor-parallel", NUMBER, 1, "1 100000", "N", 0, "ranks that share each layer")                            \
+X(TENSOR, "tensor-parallel", NUMBER, 1, "1 100000", "N", 0, "tensor-parallel ranks, which share each layer")                            \
 X(SEQUENCE, "sequence-parallel", WORD, 0, "no yes", "WORD", 0, "also split norms across the tensor-parallel ranks")                \
-X(PIPELINE, "pipeline-parallel", NUMBER, 1, "1 100000", "N", 0, "ranks that share the layers")                        \
+X(PIPELINE, "pipeline-parallel", NUMBER, 1, "1 100000", "N", 0, "pipeline-parallel ranks, which share the layers")                        \
 X(CONTEXT_PARALLEL, "context-parallel", NUMBER, 1, "1 100000", "N", 0, "ranks that share the tokens of each sequence (ring attention)")\
 X(DATA, "data-parallel", NUMBER, 1, "1 1000000", "N", 0, "data-parallel ranks (--batch is per rank)")            \
 X(ZERO, "zero", NUMBER, 0, "0 3", "N", 0, "ZeRO stage; 3 is FSDP (default: 0)")                                       \
 X(BUCKET_VIEW, "bucket-view", WORD, 0, "no yes", "WORD", 0, "DDP: gradient_as_bucket_view")                           \
-X(OFFLOAD, "offload", WORD, 0, "none optimizer weights", "WORD", 0, "offload to host memory")                            \
+X(OFFLOAD, "offload", WORD, 0, "none optimizer weights", "WORD", 0, "keep these in host memory")                            \
 X(KV_CACHE, "kv-cache", WORD, 0, "dynamic static paged latent none expanded", "WORD", 0, "cache class")     \
 X(KV_DTYPE, "kv-dtype", WORD, 0, VT_AUTO VT_DTYPES " fp8 int8 int4", "WORD", 1, "dtype of keys and values")                    \
 X(KV_GROUP, "kv-group", NUMBER, 64, "8 65536", "N", 0, "elements per scale of int8, int4 (default: 64)")              \
@@ -66,12 +66,12 @@ X(WINDOW, "window", NUMBER, 0, "0 1000000000", "N", 1, "attention window of all 
 X(VISION, "images", NUMBER, 0, "0 100000", "N", 0, "images per sequence (default: 1 with a vision part)")             \
 X(TILES, "tiles", NUMBER, 1, "1 100000", "N", 1, "tiles per image (default: 1)")                                      \
 X(FACTOR, "factor", NUMBER, 1, "1 100000", "N", 1, "pixel shuffle: F*F patches become one token")                     \
-X(KEEP, "keep", WORD, 0, "none residual all", "WORD", 0, "interpretability: keep these activations of a forward")     \
+X(KEEP, "keep", WORD, 0, "none residual all", "WORD", 0, "keep these activations of a forward, for interpretability")     \
 X(KEEP_ON, "keep-on", WORD, 0, "auto device host", "WORD", 0, "where kept activations are stored (auto: host after each --chunk)")     \
-X(CHUNK, "chunk", NUMBER, 0, "0 1000000000", "N", 1, "forward this many tokens at a time, independently")             \
+X(CHUNK, "chunk", NUMBER, 0, "0 1000000000", "N", 1, "forward this many tokens at a time, each chunk independently")             \
 X(CONTEXT, "context", BYTES, 0, "", "SIZE", 0, "CUDA context, if measured (default: the card's, or a range)") \
 X(CUBLAS, "cublas", BYTES, 0, "", "SIZE", 0, "cuBLAS workspaces, if measured (default: the card's)")                 \
-X(COMMUNICATION, "communication", BYTES, 0, "", "SIZE", 0, "buffers of NCCL, if measured (default: a range)")
+X(COMMUNICATION, "communication", BYTES, 0, "", "SIZE", 0, "NCCL buffers, if measured (default: a range)")
 
 enum vt_setting {
 #define VT_SETTING_ID(id, name, kind, standard, limits, argument, changes, help) VT_SET_##id,
