@@ -1,18 +1,19 @@
--- The vtrace database.  Public: documented here and in FORMAT.md, versioned by user_version; later versions only add to it.
+-- The vtrace database.  It is public: documented here and in FORMAT.md, and versioned by user_version; later versions only add.
 -- It stores facts; owners are assigned when it is read.  Units: bytes, nanoseconds (CLOCK_MONOTONIC), event numbers from 1.
 -- INTEGER columns named *_class, class, scope, name, holder, dtype, shape and reason hold string.id.
 
--- One row per fact about the run.  From the recorder: command (JSON array), executable, cwd, hostname, recorder, python,
--- operators (the reason, if they are not observed),
--- env:NAME for each stored environment variable, uuid:N of device N; if a launcher started it (common/launchers.h) launcher, rank,
--- world_size, local_rank and job (equal for all processes of one start).  From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
--- ended ("running", "exit N", "signal N", "killed" = the status is not known, "snapshot", "frozen"), exit_status,
--- no_exit_handlers (1: it ended by _exit), recording_stopped (the reason, if early),
--- events, lost_events (no room), torn_records (cut off when the program died), reused_addresses (a free was lost),
--- unknown_frees, missing_slots (of a journal that was cut), and the progress of the import: imported_slots, resolved_frames.
--- Of a recording that keeps only a part of its past: keep ("2GiB", "24h"), folded_event and folded_time_ns (see table period).
--- Of a PyTorch snapshot (ended "snapshot"; every event has the same thread, times are of the wall clock): snapshot (its file's name),
--- snapshot_entries (of its traces), snapshot_earlier_blocks (live when they began).
+-- One row per fact about the run.
+-- From the recorder: command (JSON array), executable, cwd, hostname, recorder, python, operators (why they are not observed),
+-- env:NAME for each stored environment variable, and uuid:N for device N.  If a launcher started the program
+-- (common/launchers.h): launcher, rank, world_size, local_rank, and job (equal for all processes of one start).
+-- From the importer: pid, start_time_ns, start_realtime_ns, duration_ns, torch,
+-- ended ("running", "exit N", "signal N", "killed" (the status is unknown), "snapshot", "frozen"), exit_status,
+-- no_exit_handlers (1: the program ended by _exit), recording_stopped (the reason, if recording ended early), events,
+-- lost_events (there was no space for them), torn_records (incomplete when the program died), reused_addresses (a free was lost),
+-- unknown_frees, missing_slots (of a truncated journal), and the progress of the import: imported_slots, resolved_frames.
+-- With --keep: keep ("2GiB", "24h"), folded_event and folded_time_ns (see table period).
+-- For a PyTorch snapshot (ended "snapshot"; all events have the same thread, and times are those of the wall clock):
+-- snapshot (the name of its file), snapshot_entries (in its traces), snapshot_earlier_blocks (live when the traces began).
 CREATE TABLE run (
 	key   TEXT PRIMARY KEY,
 	value TEXT NOT NULL
@@ -26,8 +27,8 @@ CREATE TABLE device (
 	multiprocessors INTEGER NOT NULL,
 	driver_version  INTEGER NOT NULL,
 	simulated       INTEGER NOT NULL,
-	-- Device use that no allocation explains, at the first memory_info sample on this device:
-	-- used - recorded (the context, other processes).  NULL: there was no sample.
+	-- Bytes in use that no allocation explains (the context, other processes), at the first memory_info
+	-- sample of this device: used - recorded.  NULL: there was no sample.
 	context_bytes   INTEGER
 );
 
@@ -42,11 +43,11 @@ CREATE TABLE module (                 -- loaded ELF objects
 	bias     INTEGER NOT NULL
 );
 
--- Stacks are trees: a node is a frame and the node that called it, so that stacks share their outer frames.
+-- Stacks form trees: a node is a frame and the node of its caller, so stacks share their outer frames.
 CREATE TABLE native_frame (
 	id            INTEGER PRIMARY KEY,
 	address       INTEGER NOT NULL,   -- return address in the process; 0: the stack was cut here
-	module        INTEGER,            -- module.id; NULL: code of no file, whose callers are guessed
+	module        INTEGER,            -- module.id; NULL: the code is in no file, and its callers are guessed
 	symbol        TEXT,               -- demangled; NULL: not found
 	symbol_offset INTEGER,
 	file          TEXT,               -- from debug information, if there is any
@@ -56,7 +57,7 @@ CREATE TABLE native_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame
 CREATE TABLE native_stack (id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, depth INTEGER NOT NULL);
 
 CREATE TABLE python_code (id INTEGER PRIMARY KEY, file TEXT NOT NULL, name TEXT NOT NULL, first_line INTEGER NOT NULL);
--- Used during import and empty afterwards: line tables for frames still to come.
+-- Line tables for frames that are not imported yet.  Used during import, empty afterwards.
 CREATE TABLE python_line_table (code INTEGER PRIMARY KEY, python_minor INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE python_frame (
 	id           INTEGER PRIMARY KEY,
@@ -68,13 +69,13 @@ CREATE TABLE python_frame (
 CREATE TABLE python_node (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL);
 CREATE TABLE python_stack (id INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, depth INTEGER NOT NULL);
 
--- Who made or freed memory is kept once: a program that runs in steps does it from the same places.  The view allocation, below,
--- has all of it in one row.
+-- Each caller that allocates or frees memory is stored once, because a program that runs in steps repeats the same callers.
+-- The view allocation, below, has everything in one row.
 CREATE TABLE allocation_made (
 	id                   INTEGER PRIMARY KEY,
 	kind                 INTEGER NOT NULL,     -- memory_kind.id
 	device               INTEGER NOT NULL,
-	stream               INTEGER NOT NULL,     -- blocks: PyTorch's stream number; 0: the default stream, or not known
+	stream               INTEGER NOT NULL,     -- blocks: PyTorch's stream number; 0: the default stream, or unknown
 	function             INTEGER NOT NULL,     -- function.id
 	thread               INTEGER NOT NULL,
 	native_stack         INTEGER,
@@ -82,7 +83,7 @@ CREATE TABLE allocation_made (
 	scope                INTEGER,
 	node_class           INTEGER,              -- autograd node that was being evaluated
 	forward_python_stack INTEGER,              -- stack of the forward call that created node_sequence
-	grad                 INTEGER               -- blocks: 1 autograd recorded operators; 2 it did not (no_grad or inference_mode); NULL: not known
+	grad                 INTEGER               -- blocks: 1: autograd recorded operators; 2: it did not (no_grad or inference_mode); NULL: unknown
 );
 
 CREATE TABLE allocation_freed (
@@ -92,29 +93,31 @@ CREATE TABLE allocation_freed (
 	native_stack         INTEGER,
 	python_stack         INTEGER,
 	scope                INTEGER,
-	node_class           INTEGER,              -- set: the block was released by this autograd node
+	node_class           INTEGER,              -- if set, the block was released by this autograd node
 	forward_python_stack INTEGER,              -- stack of the forward call that created freed_node_sequence
-	grad                 INTEGER               -- as of allocation_made, when it was freed
+	grad                 INTEGER               -- like allocation_made.grad, when it was freed
 );
 
--- Who made and freed an allocation.
+-- Which caller made an allocation, and which one freed it.
 CREATE TABLE allocation_callers (
 	id    INTEGER PRIMARY KEY,
 	made  INTEGER NOT NULL,    -- allocation_made.id
 	freed INTEGER              -- allocation_freed.id; NULL: never freed
 );
 
--- What the rows of 256 event numbers (id: allocation_row.id >> 8) are differences from: small numbers take fewer bytes.
+-- Rows of allocation_row are stored as differences from these bases, because small numbers take fewer bytes.  One base per 256
+-- event numbers: id is allocation_row.id >> 8.
 CREATE TABLE allocation_base (
 	id              INTEGER PRIMARY KEY,
 	time_ns         INTEGER NOT NULL,
 	address         INTEGER NOT NULL,
-	sequence        INTEGER NOT NULL,     -- of autograd's nodes
+	sequence        INTEGER NOT NULL,     -- sequence number of autograd nodes
 	allocated_bytes INTEGER NOT NULL
 );
 
--- One row per allocation; its free, when there is one, in the same row.  Columns with "offset" and the packed address and totals are to
--- be added to what allocation_base has.  Packed: twice as many bytes plus 1; of a multiple of 512, that divided by 256, which is even.
+-- One row per allocation, with its free, if there is one.  Columns with "offset", the packed address and the packed totals are
+-- differences from allocation_base.  Packed: a multiple of 512 is stored divided by 256, which is even; any other number of bytes
+-- is stored as twice that number plus 1.
 CREATE TABLE allocation_row (
 	id                         INTEGER PRIMARY KEY,  -- event number of the allocation
 	callers                    INTEGER NOT NULL,     -- allocation_callers.id
@@ -124,13 +127,13 @@ CREATE TABLE allocation_row (
 	time_offset_ns             INTEGER NOT NULL,
 	node_sequence_offset       INTEGER,
 	forward_sequence_offset    INTEGER,
-	allocated_packed           INTEGER,              -- NULL: allocated_bytes are 0
+	allocated_packed           INTEGER,              -- NULL: allocated_bytes is 0
 	lived_events               INTEGER,              -- freed_event - id; NULL: never freed
 	lived_ns                   INTEGER,
 	freed_node_sequence_offset INTEGER
 );
 
--- What the framework's allocator had reserved after each allocation of a block: the events at which that changed, 0 before.
+-- What the framework's allocator had reserved after each allocation of a block.  One row per change; before the first row, 0.
 CREATE TABLE allocator_reserved (
 	device         INTEGER NOT NULL,
 	event          INTEGER NOT NULL,
@@ -138,12 +141,12 @@ CREATE TABLE allocator_reserved (
 	PRIMARY KEY (device, event)
 ) WITHOUT ROWID;
 
--- Of it:
--- address: pointer; vmm: the handle.
--- requested_bytes: of blocks, before rounding; NULL: not known or below 512.
--- forward_sequence: last sequence number given to a new node on that thread.
+-- Columns of the view:
+-- address: the pointer; for vmm, the handle.
+-- requested_bytes: the size of a block before rounding; NULL: unknown, or below 512.
+-- forward_sequence: the last sequence number given to a new autograd node on that thread.
 -- allocated_bytes, reserved_bytes: the framework allocator's totals after the event (blocks only).
--- freed_event: NULL: never freed; vmm: the event that dropped the last reference or mapping.
+-- freed_event: NULL: never freed; for vmm, the event that dropped the last reference or mapping.
 CREATE VIEW allocation AS
 	SELECT r.id, m.kind, m.device,
 		b.address + CASE WHEN r.address_packed & 1 THEN r.address_packed >> 1 ELSE r.address_packed << 8 END AS address,
@@ -164,8 +167,9 @@ CREATE VIEW allocation AS
 	FROM allocation_row r LEFT JOIN allocation_base b ON b.id = r.id >> 8 LEFT JOIN allocation_callers c ON c.id = r.callers
 		LEFT JOIN allocation_made m ON m.id = c.made LEFT JOIN allocation_freed f ON f.id = c.freed;
 
--- What an allocation belongs to, if known: the handle of the context in which it was allocated (cuMemAlloc, managed,
--- pinned, arrays, opened and external memory), of its pool (the device's current pool, if none was named), of the graph whose node it is.
+-- What an allocation belongs to, if known.  parent is the handle of the context in which it was allocated (cuMemAlloc, managed
+-- and pinned memory, arrays, opened and external memory), of its pool (the device's current pool, if none was named), or of the
+-- graph that its node is in.
 CREATE TABLE allocation_parent (allocation INTEGER PRIMARY KEY, parent INTEGER NOT NULL);
 
 -- Events that neither allocate nor free memory: reserve, map, release, frees of unknown pointers, memory_info, captures,
@@ -179,8 +183,8 @@ CREATE TABLE event (
 	device       INTEGER NOT NULL,
 	function     INTEGER NOT NULL,
 	address      INTEGER NOT NULL,
-	size_bytes   INTEGER NOT NULL,    -- memory_info: total bytes, of the device (kind segment) or held by a pool or for graphs
-	extra        INTEGER NOT NULL,    -- map: handle; memory_info: free bytes of them; capture_end, instantiate: graph
+	size_bytes   INTEGER NOT NULL,    -- memory_info: total bytes of the device (kind segment), or bytes held by a pool or for graphs
+	extra        INTEGER NOT NULL,    -- map: the handle; memory_info: how many of these bytes are free; capture_end, instantiate: the graph
 	native_stack INTEGER,
 	python_stack INTEGER
 );
@@ -198,9 +202,9 @@ CREATE TABLE out_of_memory (
 	scope           INTEGER,
 	node_class      INTEGER,
 	node_sequence   INTEGER,
-	stream          INTEGER,          -- as of allocation
-	grad            INTEGER,          -- as of allocation
-	forward_python_stack INTEGER      -- as of allocation
+	stream          INTEGER,          -- as in allocation
+	grad            INTEGER,          -- as in allocation
+	forward_python_stack INTEGER      -- as in allocation
 );
 
 CREATE TABLE mark (
@@ -213,15 +217,15 @@ CREATE TABLE mark (
 	python_stack INTEGER
 );
 
--- What the probe read from the program's Python objects.  A row of tensor says that the storage at that address was live at that
--- event, and its name in the program; the allocation is the one that was live at the address then.
+-- What the probe read from the program's Python objects.  A row of tensor means that the storage at that address was live at that
+-- event, and has its name in the program.  It belongs to the allocation that was live at that address at that event.
 CREATE TABLE probe (
 	id          INTEGER PRIMARY KEY,
-	event       INTEGER NOT NULL,     -- the last one before its end
+	event       INTEGER NOT NULL,     -- the last event before the probe ended
 	time_ns     INTEGER NOT NULL,
 	duration_ns INTEGER NOT NULL,
 	thread      INTEGER NOT NULL,
-	reason      INTEGER,              -- string.id: why it ran
+	reason      INTEGER,              -- string.id: why the probe ran
 	tensors     INTEGER NOT NULL
 );
 CREATE TABLE tensor (
@@ -232,11 +236,11 @@ CREATE TABLE tensor (
 	address    INTEGER NOT NULL,      -- of its storage
 	size_bytes INTEGER NOT NULL,      -- of its storage
 	role       INTEGER NOT NULL,      -- tensor_role.id: where it was found
-	flags      INTEGER NOT NULL,      -- 1 requires_grad, 2 leaf, 4 a view of a part of its storage
-	name       INTEGER,               -- string.id: layers.3.mlp.up_proj.weight; role held: the path to it
-	holder     INTEGER,               -- string.id: the variable that its root was found in; held: kinds of links
+	flags      INTEGER NOT NULL,      -- sum of 1: requires_grad, 2: leaf, 4: a view of a part of its storage
+	name       INTEGER,               -- string.id, such as layers.3.mlp.up_proj.weight; role held: the path to the tensor
+	holder     INTEGER,               -- string.id: the variable in which its root was found; role held: the kinds of links
 	dtype      INTEGER,               -- string.id
-	shape      INTEGER                -- string.id: 4096,11008
+	shape      INTEGER                -- string.id, such as 4096,11008
 );
 CREATE TABLE torch_module (               -- instances of nn.Module
 	id           INTEGER PRIMARY KEY,
@@ -244,73 +248,75 @@ CREATE TABLE torch_module (               -- instances of nn.Module
 	probe        INTEGER NOT NULL,
 	address      INTEGER NOT NULL,    -- python_frame.self_address
 	class        INTEGER,             -- string.id
-	name         INTEGER,             -- string.id: path from its root; NULL: it is the root
-	holder       INTEGER,             -- string.id: the variable that its root was found in
+	name         INTEGER,             -- string.id: path from its root; NULL: this is the root
+	holder       INTEGER,             -- string.id: the variable in which its root was found
 	root_address INTEGER NOT NULL
 );
 
--- What PyTorch's operators read and wrote, for the steps that were observed.  Operators nest: aten::linear calls aten::addmm.
+-- What PyTorch's operators read and wrote in the steps that were observed.  Operators nest: aten::linear calls aten::addmm.
 CREATE TABLE operator (
-	id                   INTEGER PRIMARY KEY,  -- from 1 in the order in which operators begin
-	event                INTEGER NOT NULL,     -- the last one before it began; if it had no device tensors as inputs: before it ended
-	end_event            INTEGER,              -- the last one before it ended; NULL: not recorded
+	id                   INTEGER PRIMARY KEY,  -- from 1, in the order in which operators began
+	event                INTEGER NOT NULL,     -- the last event before it began; if it had no device tensors as inputs, before it ended
+	end_event            INTEGER,              -- the last event before it ended; NULL: not recorded
 	thread               INTEGER NOT NULL,
-	parent               INTEGER,              -- operator.id of its caller on this thread, which has no row if it had no device tensor
-	name                 INTEGER NOT NULL,     -- string.id: aten::addmm; for an autograd Function written in Python, its class
-	sequence             INTEGER,              -- of the first autograd node that was created inside it; NULL: none
+	parent               INTEGER,              -- operator.id of its caller on this thread; a caller without device tensors has no row
+	name                 INTEGER NOT NULL,     -- string.id, such as aten::addmm; for an autograd Function written in Python, its class
+	sequence             INTEGER,              -- sequence number of the first autograd node created inside it; NULL: none
 	node_class           INTEGER,              -- autograd node that was being evaluated; NULL: forward
 	node_sequence        INTEGER,
 	python_stack         INTEGER,
-	forward_python_stack INTEGER               -- as of allocation
+	forward_python_stack INTEGER               -- as in allocation
 );
--- Its device tensors in order; list arguments have a row for each element.  In-place operators and views return their inputs.
+-- The device tensors of an operator, in order; a list argument has one row per element.  In-place operators and views return
+-- their inputs.
 CREATE TABLE operator_tensor (
 	operator   INTEGER NOT NULL,
 	is_output  INTEGER NOT NULL,
 	position   INTEGER NOT NULL,          -- which argument or result, from 0
-	element    INTEGER NOT NULL,          -- index in a list, else 0
-	allocation INTEGER                    -- of the storage; NULL: not known
+	element    INTEGER NOT NULL,          -- index in a list, otherwise 0
+	allocation INTEGER                    -- allocation.id of the storage; NULL: unknown
 );
 
--- Information about generated code, by its file name (python_code.file).
+-- Information about generated code; file is the name in python_code.file.
 CREATE TABLE python_source (
 	file TEXT NOT NULL,
-	kind INTEGER NOT NULL,            -- 1 the number of a notebook's cell; 2 lines that torch.compile generated, each after its number; 3 the user's lines for those (analyzer/model/generated_lines.h)
-	part INTEGER NOT NULL,            -- long texts are cut into parts, from 0
+	kind INTEGER NOT NULL,            -- 1: the number of a notebook cell; 2: lines that torch.compile generated, each after its number; 3: the user's lines for those (analyzer/model/generated_lines.h)
+	part INTEGER NOT NULL,            -- long texts are split into parts, numbered from 0
 	text TEXT NOT NULL,
 	PRIMARY KEY (file, kind, part)
 ) WITHOUT ROWID;
 
--- Peaks per device.  used = bytes held from the driver (segments, vmm, pool, managed, arrays), including what pools keep, without the context.
--- Among moments of equal highest use the peak is the one with most allocated bytes, then the first.
+-- The peak of each device.  used_bytes: bytes held from the driver (segments, vmm, pool, managed, arrays), including what pools
+-- keep, without the context.  If several moments have the same highest use, the peak is the one with the most allocated bytes;
+-- among those, the first.
 CREATE TABLE peak (
 	device                INTEGER PRIMARY KEY,
 	event                 INTEGER NOT NULL,
 	used_bytes            INTEGER NOT NULL,
 	allocated_bytes       INTEGER NOT NULL,  -- block bytes at that moment
-	max_allocated_event   INTEGER NOT NULL,  -- moment of most block bytes, and how many
+	max_allocated_event   INTEGER NOT NULL,  -- the moment with the most block bytes
 	max_allocated_bytes   INTEGER NOT NULL
 );
 
--- Of a recording with run.keep: summaries of each hour of the run, or of several merged hours (id: the first hour, from 1).
--- Of events up to run.folded_event, rows exist only for allocations that were live after it, or at a moment of table peak or of
--- period_peak, or at the first failed request or the last one of a period: everything that was live at such a moment has its row.
+-- In a recording with run.keep: a summary of each hour of the run, or of several merged hours (id: the first hour, from 1).
+-- Among the events up to run.folded_event, only allocations that were live after it, at a moment in table peak or period_peak, or
+-- at the first or last failed request of a period still have rows.  Everything that was live at such a moment has its row.
 CREATE TABLE period (
 	id              INTEGER PRIMARY KEY,
 	start_time_ns   INTEGER NOT NULL,
-	end_time_ns     INTEGER NOT NULL,        -- of its last event
+	end_time_ns     INTEGER NOT NULL,        -- time of its last event
 	first_event     INTEGER NOT NULL,
 	last_event      INTEGER NOT NULL,
-	allocations     INTEGER NOT NULL,        -- events of each kind
+	allocations     INTEGER NOT NULL,        -- number of events of each kind
 	frees           INTEGER NOT NULL,
 	failed_requests INTEGER NOT NULL,
 	marks           INTEGER NOT NULL,
 	lost_events     INTEGER NOT NULL
 );
-CREATE TABLE period_peak (                       -- as table peak, for this period only
+CREATE TABLE period_peak (                       -- like table peak, for this period only
 	period                INTEGER NOT NULL,
 	device                INTEGER NOT NULL,
-	event                 INTEGER NOT NULL,  -- may be the one before first_event
+	event                 INTEGER NOT NULL,  -- can be the event before first_event
 	used_bytes            INTEGER NOT NULL,
 	allocated_bytes       INTEGER NOT NULL,
 	max_allocated_event   INTEGER NOT NULL,
@@ -321,17 +327,17 @@ CREATE TABLE period_peak (                       -- as table peak, for this peri
 -- Thresholds (--warn) that were reached while the program ran, and when use fell below them again.
 CREATE TABLE warning (
 	id              INTEGER PRIMARY KEY,
-	time_ns         INTEGER NOT NULL,        -- when it was noticed, or of the peak
+	time_ns         INTEGER NOT NULL,        -- when it was detected, or the time of the peak
 	event           INTEGER NOT NULL,        -- the last event that was imported then
 	device          INTEGER NOT NULL,
-	threshold       TEXT NOT NULL,           -- as given
+	threshold       TEXT NOT NULL,           -- as given on the command line
 	is_reached      INTEGER NOT NULL,        -- 0: use fell below it
 	bytes           INTEGER NOT NULL,        -- in use, or growth in the threshold's period
 	threshold_bytes INTEGER NOT NULL,
 	what            TEXT NOT NULL            -- the message
 );
 
--- Names of the numbers, filled when the database is created.
+-- Names of the numbers in the tables above.  Filled when the database is created.
 CREATE TABLE operation (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE memory_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE mark_kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -339,16 +345,16 @@ CREATE TABLE mark_source (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE tensor_role (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE function (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
--- What NVML reported while the program ran, sampled by the collector: a row when the value changed, and another one if it was
--- unchanged at the next sample.
+-- What NVML reported while the program ran, sampled by the collector.  There is a row when the value changed, and another one if
+-- the next sample was the same.
 CREATE TABLE device_sample (
 	time_ns            INTEGER NOT NULL,
 	device             INTEGER NOT NULL,
-	total_used_bytes   INTEGER NOT NULL,  -- of the device, by all processes
-	process_used_bytes INTEGER            -- by this process; NULL: NVML does not say (other pid namespace)
+	total_used_bytes   INTEGER NOT NULL,  -- used on the device by all processes
+	process_used_bytes INTEGER            -- used by this process; NULL: NVML does not report it (another pid namespace)
 );
 
--- Every event number with its time and what it was.
+-- Every event, with its time and operation.
 CREATE VIEW every_event AS
 	SELECT id AS event, time_ns, thread, (SELECT id FROM operation WHERE name = 'alloc') AS op, kind, device, function, address, size_bytes FROM allocation
 	UNION ALL
@@ -374,11 +380,11 @@ CREATE VIEW live_at_peak AS
 	SELECT a.* FROM peak p JOIN allocation a
 		ON a.device = p.device AND a.id <= p.event AND (a.freed_event IS NULL OR a.freed_event > p.event);
 
--- Driver-level events in order, to compare with the simulator's ledger.
+-- Driver events in order, for comparison with the simulator's ledger.
 CREATE VIEW driver_event AS
 	SELECT e.event, e.time_ns, e.thread, o.name AS op, k.name AS kind, f.name AS function, e.device, e.address, e.size_bytes
 	FROM every_event e
 		JOIN operation o ON o.id = e.op
 		JOIN memory_kind k ON k.id = e.kind
 		JOIN function f ON f.id = e.function
-	WHERE k.name <> 'block';  -- those are frameworks' reports
+	WHERE k.name <> 'block';  -- blocks are reported by frameworks
