@@ -46,7 +46,7 @@ def whole(path, owner, stage, options):
     """Rounded blocks aside, which have rows of their own."""
     plan = estimate(path, "--batch", B, "--seq", S, "--dtype", "bf16", *options)
     return sum(t["bytes"] for t in plan["terms"] if t["owner"] == owner and stage in t["stages"]
-               and "ends of blocks" not in t["why"])
+               and "tails of blocks" not in t["why"])
 
 
 TRAINING = (
