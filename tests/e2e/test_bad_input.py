@@ -6,8 +6,6 @@ import shutil
 import sqlite3
 import struct
 import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -304,19 +302,18 @@ def test_a_directory_without_permission():
         assert vtrace_as_nobody("run", "-o", folder / "run.db", "--", "/bin/true").returncode == 0
 
 
-def test_force_changes_nothing_where_it_cannot_move_all(recorded, journal, tmp_path):
+def test_force_changes_nothing_where_it_cannot_move_all(recorded, journal):
     """In a folder like /tmp a journal of another user can be read but not moved; the database was moved before it."""
-    if os.geteuid() != 0 or as_nobody(BUILD / "vtrace", "--version", cwd="/").returncode != 0:
-        pytest.skip("needs root, and a build directory that others can read")
-    with tempfile.TemporaryDirectory() as name:  # tmp_path is in a folder that only its user can enter
-        folder = Path(name)
+    if os.geteuid() != 0:
+        pytest.skip("only root makes files of another user")
+    with public_folder() as folder:
         folder.chmod(0o1777)
         shutil.copy(journal, folder / "run.journal")
         shutil.copy(recorded.database, folder / "run.db")
         (folder / "run.journal").chmod(0o644)
         os.chown(folder / "run.db", 65534, 65534)
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
-        done = as_nobody(BUILD / "vtrace", "run", "--force", "-o", folder / "run.db", "--", "/bin/true", cwd="/")
+        done = vtrace_as_nobody("run", "--force", "-o", folder / "run.db", "--", "/bin/true")
         assert refused(done, "run.journal: cannot replace")
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
