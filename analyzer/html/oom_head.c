@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/html/oom_head.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static void print_request(const struct vt_page_head *head)
 	fputs("</p>\n", out);
 	print_own_line(head);
 	fputs("<p>", out);
+	cause[0] = (char)toupper((unsigned char)cause[0]);
 	vt_markup_text(out, cause);
 	fputs(".</p>\n", out);
 	free(cause);
@@ -110,7 +112,9 @@ static void print_settings(const char *text, FILE *out)
 static void print_row(const struct vt_oom_row *row, FILE *out)
 {
 	fprintf(out, "<tr class=\"%s\"><th scope=\"row\">", row->succeeds ? "succeeds" : "");
+	fputs(row->is_setting ? "<code>" : "", out);
 	print_settings(row->name, out);
+	fputs(row->is_setting ? "</code>" : "", out);
 	if (row->bytes) {
 		fputs("<td class=\"n\">", out);
 		vt_markup_bytes(out, row->bytes);

@@ -78,22 +78,27 @@ void vt_oom_rows_free_memory(struct vt_oom_rows *rows, const struct vt_oom *oom)
 		 vt_xstrdup("used by other processes"));
 }
 
-static void add_remedy(struct vt_oom_rows *rows, const struct vt_oom_remedy *remedy)
+/* What comes of a setting; the caller frees it. */
+static char *outcome_of(const struct vt_oom_remedy *remedy)
 {
 	char text[VT_UNITS_MAX];
 
-	if (remedy->is_on) {
-		add(rows, remedy->text, vt_xstrdup("already set"));
-	} else if (remedy->is_served) {
-		vt_units_bytes(text, sizeof(text), remedy->reserved_bytes);
-		add(rows, remedy->text, vt_xasprintf("succeeds; peak reserved until then %s", text))
-			->succeeds = 1;
-	} else if (remedy->failed_event) {
-		add(rows, remedy->text,
-		    vt_xasprintf("fails earlier, at event %" PRId64, remedy->failed_event));
-	} else {
-		add(rows, remedy->text, vt_xstrdup("does not help"));
-	}
+	if (remedy->is_on)
+		return vt_xstrdup("already set");
+	if (remedy->is_served)
+		return vt_xasprintf("succeeds; peak reserved until then %s",
+				    vt_units_bytes(text, sizeof(text), remedy->reserved_bytes));
+	if (remedy->failed_event)
+		return vt_xasprintf("fails earlier, at event %" PRId64, remedy->failed_event);
+	return vt_xstrdup("does not help");
+}
+
+static void add_remedy(struct vt_oom_rows *rows, const struct vt_oom_remedy *remedy)
+{
+	struct vt_oom_row *row = add(rows, remedy->text, outcome_of(remedy));
+
+	row->is_setting = 1;
+	row->succeeds = !remedy->is_on && remedy->is_served;
 }
 
 /* A whole step may need less than what the one request would get. */

@@ -13,6 +13,7 @@ struct vt_oom_row {
 	char *name;
 	char *text;
 	uint64_t bytes;   /* of free memory; else 0 */
+	uint8_t is_setting; /* `name` is one of the allocator's, as it is set */
 	uint8_t succeeds; /* with it the request, and what the step needs after it, is served */
 };
 

@@ -57,6 +57,8 @@ def test_fragmentation_is_the_cause_with_gigabytes_free(fragmented, told):
     assert told["free"]["device_free_bytes"] < told["requested_bytes"]
     text = vtrace("oom", fragmented.database).stdout
     assert "cause           fragmentation: 13.12 GiB are free" in text
+    page = html_of(fragmented)
+    assert "<p>Fragmentation: 13.12 GiB are free" in page and '<th scope="row"><code>expandable_segments' in page
     assert "succeeds; peak reserved" in text and "\n  settings: for this request only; the rest of the run" in text
 
 
