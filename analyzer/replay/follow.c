@@ -191,6 +191,15 @@ struct vt_piece *vt_follow_place(const struct vt_follow *follow, const struct vt
 		       : NULL;
 }
 
+static void hold(struct vt_follow *follow, uint32_t allocation, struct vt_piece *piece)
+{
+	index_piece(follow, piece);
+	piece->is_allocated = 1;
+	piece->holder = allocation;
+	vt_holdings_add(&follow->holdings, allocation, piece);
+	follow->nr_live[piece->segment]++;
+}
+
 static void take(struct vt_follow *follow, const struct vt_trace_step *step)
 {
 	const struct vt_allocation *block = &follow->trace->model->allocations[step->allocation];
@@ -206,17 +215,13 @@ static void take(struct vt_follow *follow, const struct vt_trace_step *step)
 		index_piece(follow, rest);
 		vt_pools_insert(rest);
 	}
-	index_piece(follow, piece);
-	piece->is_allocated = 1;
-	piece->holder = step->allocation;
-	vt_holdings_add(&follow->holdings, step->allocation, piece);
-	follow->nr_live[piece->segment]++;
+	hold(follow, step->allocation, piece);
 	follow->pools.allocated_bytes += piece->size_bytes;
 }
 
-static void give(struct vt_follow *follow, const struct vt_trace_step *step)
+static void give(struct vt_follow *follow, uint32_t allocation)
 {
-	struct vt_piece *piece = vt_holdings_remove(&follow->holdings, step->allocation);
+	struct vt_piece *piece = vt_holdings_remove(&follow->holdings, allocation);
 
 	if (!piece)
 		return;
@@ -233,16 +238,70 @@ void vt_follow_make(struct vt_follow *follow, const struct vt_trace_step *step)
 	if (step->op == VT_TRACE_TAKE)
 		take(follow, step);
 	else if (step->op == VT_TRACE_GIVE)
-		give(follow, step);
+		give(follow, step->allocation);
+}
+
+/* Without what made room for it at the front of a free piece. */
+static void take_anywhere(struct vt_follow *follow, uint32_t allocation)
+{
+	const struct vt_allocation *block = &follow->trace->model->allocations[allocation];
+	struct vt_piece *piece =
+		vt_pools_take_at(&follow->pools, block->address, block->common->size_bytes);
+
+	if (!piece)
+		return;
+	if (piece->previous && !piece->previous->is_allocated)
+		index_piece(follow, piece->previous);
+	if (piece->next && !piece->next->is_allocated)
+		index_piece(follow, piece->next);
+	hold(follow, allocation, piece);
+}
+
+/* The lap that begins here and is over at `event`, with nothing in it but blocks; NULL: none. */
+static const struct vt_lap *whole_lap(struct vt_follow *follow, int64_t event)
+{
+	const struct vt_trace *trace = follow->trace;
+	const struct vt_lap *laps = trace->laps.items.items;
+	size_t nr = trace->laps.items.len;
+
+	while (follow->next_lap + 1 < nr && laps[follow->next_lap].first_step < follow->next_step)
+		follow->next_lap++;
+	if (follow->next_lap + 1 >= nr || laps[follow->next_lap].first_step != follow->next_step)
+		return NULL;
+	laps += follow->next_lap;
+	return laps->is_simple && laps->is_unchanged && laps[1].first_step <= trace->steps.len &&
+			       vt_trace_event(trace, &trace->steps.items[laps[1].first_step - 1]) <=
+				       event
+		       ? laps
+		       : NULL;
+}
+
+/* What a lap gives back and leaves behind, without the steps between. */
+static void pass(struct vt_follow *follow, const struct vt_lap *lap)
+{
+	const struct vt_trace *trace = follow->trace;
+	const struct vt_lap_kind *kind = &trace->laps.kinds.items[lap->kind];
+	const int32_t *distances = &trace->laps.distances.items[kind->first];
+
+	for (uint32_t i = 0; i < kind->nr_given; i++)
+		give(follow, lap->first_allocation + (uint32_t)distances[i]);
+	for (uint32_t i = kind->nr_given; i < kind->nr_given + kind->nr_kept; i++)
+		take_anywhere(follow, lap->first_allocation + (uint32_t)distances[i]);
+	follow->next_step = lap[1].first_step;
+	follow->event = vt_trace_event(trace, &trace->steps.items[follow->next_step - 1]);
 }
 
 void vt_follow_to(struct vt_follow *follow, int64_t event)
 {
 	const struct vt_trace *trace = follow->trace;
+	const struct vt_lap *lap;
 
 	while (follow->next_step < trace->steps.len &&
 	       vt_trace_event(trace, &trace->steps.items[follow->next_step]) <= event)
-		vt_follow_make(follow, vt_follow_next(follow));
+		if ((lap = whole_lap(follow, event)))
+			pass(follow, lap);
+		else
+			vt_follow_make(follow, vt_follow_next(follow));
 	while (follow->next_change < trace->changes.len &&
 	       trace->changes.items[follow->next_change].event <= event)
 		make_change(follow, &trace->changes.items[follow->next_change++]);

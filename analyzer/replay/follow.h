@@ -19,6 +19,7 @@ struct vt_follow {
 	struct vt_card card;
 	struct vt_map starts; /* address -> piece that begins there */
 	size_t next_step;
+	size_t next_lap; /* of trace->laps: not begun yet, as far as that was looked at */
 	size_t next_change;
 	struct vt_holdings holdings;
 	uint32_t *nr_live;         /* by segment: blocks in it */

@@ -50,6 +50,11 @@ void vt_holdings_add(struct vt_holdings *holdings, uint32_t allocation, struct v
 	holdings->nr++;
 }
 
+struct vt_piece *vt_holdings_find(const struct vt_holdings *holdings, uint32_t allocation)
+{
+	return holdings->nr ? holdings->places[locate(holdings, allocation)].piece : NULL;
+}
+
 /* Moves back what the free place would cut off from its home. */
 static void close_gap(struct vt_holdings *holdings, uint32_t hole)
 {

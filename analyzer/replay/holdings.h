@@ -24,6 +24,8 @@ struct vt_holdings {
 
 /* The allocation has none yet. */
 void vt_holdings_add(struct vt_holdings *holdings, uint32_t allocation, struct vt_piece *piece);
+/* What it has, NULL: nothing. */
+struct vt_piece *vt_holdings_find(const struct vt_holdings *holdings, uint32_t allocation);
 /* Returns what it had, NULL: nothing. */
 struct vt_piece *vt_holdings_remove(struct vt_holdings *holdings, uint32_t allocation);
 void vt_holdings_release(struct vt_holdings *holdings);

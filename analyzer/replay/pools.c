@@ -125,6 +125,38 @@ struct vt_piece *vt_pools_split(struct vt_pools *pools, struct vt_piece *piece, 
 	return front;
 }
 
+static struct vt_piece *free_around(const struct vt_pools *pools, uint64_t address, uint64_t end)
+{
+	for (size_t i = 0; i < pools->halves.len; i++) {
+		struct vt_piece *piece = vt_free_set_first(&pools->halves.items[i]->free);
+
+		for (; piece; piece = vt_free_set_next(piece))
+			if (piece->address <= address && end <= piece->address + piece->size_bytes)
+				return piece;
+	}
+	return NULL;
+}
+
+struct vt_piece *vt_pools_take_at(struct vt_pools *pools, uint64_t address, uint64_t size_bytes)
+{
+	struct vt_piece *piece = free_around(pools, address, address + size_bytes);
+
+	if (!piece)
+		return NULL;
+	vt_pools_remove(piece);
+	if (piece->address < address)
+		vt_pools_insert(vt_pools_split(pools, piece, address - piece->address));
+	if (piece->size_bytes > size_bytes) {
+		struct vt_piece *rest = piece;
+
+		piece = vt_pools_split(pools, rest, size_bytes);
+		vt_pools_insert(rest);
+	}
+	piece->is_allocated = 1;
+	pools->allocated_bytes += size_bytes;
+	return piece;
+}
+
 static int can_join(const struct vt_piece *piece, const struct vt_piece *other)
 {
 	return other && !other->is_allocated && other->is_mapped == piece->is_mapped;

@@ -74,6 +74,11 @@ void vt_pools_piece_free(struct vt_pools *pools, struct vt_piece *piece);
 /* Cuts the first `size_bytes` off and returns them; `piece` keeps the rest.  Neither in a set. */
 struct vt_piece *vt_pools_split(struct vt_pools *pools, struct vt_piece *piece,
 				uint64_t size_bytes);
+/*
+ * Cuts [address, address + size_bytes) out of the free piece around it; allocated, as far as the
+ * pools know.  NULL: no mapped free memory is all of that.
+ */
+struct vt_piece *vt_pools_take_at(struct vt_pools *pools, uint64_t address, uint64_t size_bytes);
 /* Joins free neighbours of the same kind to `piece`, which is in no set. */
 void vt_pools_merge(struct vt_pools *pools, struct vt_piece *piece);
 /* Puts into the set of free pieces, or of unmapped ones. */

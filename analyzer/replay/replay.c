@@ -5,19 +5,16 @@
 
 #include "analyzer/base/sort.h"
 #include "analyzer/replay/allocator.h"
-#include "analyzer/replay/holdings.h"
+#include "analyzer/replay/memo.h"
 
 struct player {
 	struct vt_replay *replay;
 	const struct vt_trace *trace;
 	const struct vt_replay_options *options;
-	struct vt_pools pools;
-	struct vt_card card;
-	struct vt_holdings holdings;
-	size_t next_change;        /* of the recording, not yet compared */
-	size_t next_more;
+	struct vt_replay_state now;
+	struct vt_memo memo;
+	size_t next_change; /* of the recording, not yet compared */
 	size_t next_changed;
-	uint64_t recorded_reserved_bytes;
 	VT_VECTOR(struct vt_trace_change) made; /* since the last comparison */
 	VT_VECTOR(struct vt_trace_change) recorded;
 };
@@ -50,6 +47,7 @@ static void note_change(void *context, enum vt_segment_op op, uint64_t address, 
 					 .bytes = size_bytes,
 					 .op = (uint8_t)op };
 
+	player->now.nr_changes++;
 	if (player->options->is_compared)
 		vt_vector_push(&player->made, change);
 	if (op == VT_SEGMENT_TAKE && size_bytes > player->replay->largest_segment_bytes)
@@ -63,14 +61,14 @@ static void expect_changes(struct player *player, int64_t event)
 
 	if (!player->options->is_compared)
 		return;
-	vt_card_forget_expected(&player->card);
+	vt_card_forget_expected(&player->now.card);
 	for (size_t i = player->next_change;
 	     i < trace->changes.len && trace->changes.items[i].event < event; i++) {
 		const struct vt_trace_change *change = &trace->changes.items[i];
 		const struct vt_trace_segment *segment = &trace->segments.items[change->segment];
 
 		if (change->op == VT_SEGMENT_TAKE || change->op == VT_SEGMENT_MAP)
-			vt_card_expect(&player->card, segment->address, segment->size_bytes);
+			vt_card_expect(&player->now.card, segment->address, segment->size_bytes);
 	}
 }
 
@@ -117,14 +115,14 @@ static void compare_changes(struct player *player, int64_t event)
 		int is_more = change.op == VT_SEGMENT_TAKE || change.op == VT_SEGMENT_MAP;
 
 		vt_vector_push(&player->recorded, change);
-		player->recorded_reserved_bytes += is_more ? change.bytes : 0 - change.bytes;
+		player->now.recorded_reserved_bytes += is_more ? change.bytes : 0 - change.bytes;
 	}
 	replay->nr_changes += (uint32_t)player->recorded.len;
 	if (!are_same(player->made.items, player->made.len, player->recorded.items,
 		      player->recorded.len))
 		differ(player, &replay->nr_changes_other, event);
 	player->made.len = 0;
-	if (player->recorded_reserved_bytes != player->pools.reserved_bytes)
+	if (player->now.recorded_reserved_bytes != player->now.pools.reserved_bytes)
 		differ(player, &replay->nr_reserved_other, event);
 }
 
@@ -132,14 +130,14 @@ static void note_peaks(struct player *player, int64_t event)
 {
 	struct vt_replay *replay = player->replay;
 
-	if (player->pools.reserved_bytes > replay->peak_reserved_bytes) {
-		replay->peak_reserved_bytes = player->pools.reserved_bytes;
+	if (player->now.pools.reserved_bytes > replay->peak_reserved_bytes) {
+		replay->peak_reserved_bytes = player->now.pools.reserved_bytes;
 		replay->peak_reserved_event = event;
 	}
-	if (player->pools.allocated_bytes > replay->peak_allocated_bytes)
-		replay->peak_allocated_bytes = player->pools.allocated_bytes;
-	if (player->card.used_bytes > replay->peak_used_bytes)
-		replay->peak_used_bytes = player->card.used_bytes;
+	if (player->now.pools.allocated_bytes > replay->peak_allocated_bytes)
+		replay->peak_allocated_bytes = player->now.pools.allocated_bytes;
+	if (player->now.card.used_bytes > replay->peak_used_bytes)
+		replay->peak_used_bytes = player->now.card.used_bytes;
 }
 
 /* NULL: a step of the trace. */
@@ -196,7 +194,7 @@ static uint64_t failed_request_of(const struct player *player, const struct vt_t
 static void keep_pool(struct player *player, uint32_t pool, int is_kept)
 {
 	for (int is_small = 0; pool && is_small < 2; is_small++)
-		vt_pools_half(&player->pools, pool, is_small)->is_kept = (uint8_t)is_kept;
+		vt_pools_half(&player->now.pools, pool, is_small)->is_kept = (uint8_t)is_kept;
 }
 
 static struct vt_piece *take_piece(struct player *player, const struct vt_trace_step *step,
@@ -208,7 +206,7 @@ static struct vt_piece *take_piece(struct player *player, const struct vt_trace_
 		number == VT_NO_INDEX ? &nowhere : &player->trace->segments.items[number];
 
 	keep_pool(player, segment->pool, event_of(player, step) < segment->kept_until);
-	return vt_allocator_take(&player->pools, bytes, segment->stream, segment->pool);
+	return vt_allocator_take(&player->now.pools, bytes, segment->stream, segment->pool);
 }
 
 static void fail(struct player *player, const struct vt_trace_step *step, uint64_t bytes)
@@ -216,8 +214,8 @@ static void fail(struct player *player, const struct vt_trace_step *step, uint64
 	player->replay->failure = (struct vt_replay_failure){
 		.event = event_of(player, step),
 		.request_bytes = bytes,
-		.reserved_bytes = player->pools.reserved_bytes,
-		.allocated_bytes = player->pools.allocated_bytes,
+		.reserved_bytes = player->now.pools.reserved_bytes,
+		.allocated_bytes = player->now.pools.allocated_bytes,
 	};
 }
 
@@ -235,7 +233,8 @@ static void take(struct player *player, const struct vt_trace_step *step)
 		fail(player, step, bytes);
 		return;
 	}
-	vt_holdings_add(&player->holdings, step->allocation, piece);
+	vt_holdings_add(&player->now.holdings, step->allocation, piece);
+	player->now.occupied += vt_replay_place(piece);
 	note_peaks(player, event_of(player, step));
 	if (!player->options->is_compared)
 		return;
@@ -246,10 +245,12 @@ static void take(struct player *player, const struct vt_trace_step *step)
 
 static void give(struct player *player, const struct vt_trace_step *step)
 {
-	struct vt_piece *piece = vt_holdings_remove(&player->holdings, step->allocation);
+	struct vt_piece *piece = vt_holdings_remove(&player->now.holdings, step->allocation);
 
-	if (piece)
-		vt_allocator_give(&player->pools, piece);
+	if (!piece)
+		return;
+	player->now.occupied -= vt_replay_place(piece);
+	vt_allocator_give(&player->now.pools, piece);
 }
 
 /* A request that failed is given back at once: nobody knows for how long it was meant. */
@@ -264,7 +265,7 @@ static void retry_failed(struct player *player, const struct vt_trace_step *step
 	note_peaks(player, event_of(player, step));
 	player->replay->nr_rescued++;
 	player->replay->rescued_event = event_of(player, step);
-	vt_allocator_give(&player->pools, piece);
+	vt_allocator_give(&player->now.pools, piece);
 }
 
 /* Others take what they took; where the replay leaves them too little, that is a failure. */
@@ -272,7 +273,7 @@ static void take_other(struct player *player, const struct vt_trace_step *step)
 {
 	uint64_t bytes = vt_trace_bytes(player->trace, step);
 
-	if (vt_card_charge(&player->card, bytes))
+	if (vt_card_charge(&player->now.card, bytes))
 		fail(player, step, bytes);
 	note_peaks(player, event_of(player, step));
 }
@@ -287,7 +288,7 @@ static void make(struct player *player, const struct vt_trace_step *step)
 		give(player, step);
 		break;
 	case VT_TRACE_EMPTY_CACHE:
-		vt_allocator_empty_cache(&player->pools);
+		vt_allocator_empty_cache(&player->now.pools);
 		break;
 	case VT_TRACE_FAILED:
 		retry_failed(player, step);
@@ -299,7 +300,7 @@ static void make(struct player *player, const struct vt_trace_step *step)
 		take_other(player, step);
 		break;
 	default:
-		vt_card_discharge(&player->card, vt_trace_bytes(player->trace, step));
+		vt_card_discharge(&player->now.card, vt_trace_bytes(player->trace, step));
 		break;
 	}
 }
@@ -313,8 +314,8 @@ static int is_comparable(const struct vt_trace_step *step)
 static void sum_up(const struct player *player, struct vt_replay *replay)
 {
 	*replay = *player->replay;
-	replay->end_reserved_bytes = player->pools.reserved_bytes;
-	replay->nr_retries = player->pools.nr_retries;
+	replay->end_reserved_bytes = player->now.pools.reserved_bytes;
+	replay->nr_retries = player->now.pools.nr_retries;
 }
 
 static int is_left_out(struct player *player, const struct vt_trace_step *step)
@@ -324,28 +325,19 @@ static int is_left_out(struct player *player, const struct vt_trace_step *step)
 	return step->op == VT_TRACE_TAKE && !request_of(player, step);
 }
 
-/* What an event gives back is free for what it takes. */
-static int is_before(const struct vt_replay_more *more, const struct vt_trace_step *step,
-		     int64_t event)
-{
-	int is_served_by_it = step->op == VT_TRACE_GIVE && more->step.op == VT_TRACE_TAKE;
-
-	return more->event < event || (more->event == event && !is_served_by_it);
-}
-
 /* What the trace does not have, up to a step of it. */
 static void make_more(struct player *player, const struct vt_trace_step *step)
 {
 	const struct vt_replay_options *options = player->options;
 	int64_t event;
 
-	if (player->next_more == options->nr_more)
+	if (player->now.next_more == options->nr_more)
 		return;
 	event = vt_trace_event(player->trace, step);
-	for (; player->next_more < options->nr_more && !player->replay->failure.event &&
-	       is_before(&options->more[player->next_more], step, event);
-	     player->next_more++)
-		make(player, &options->more[player->next_more].step);
+	for (; player->now.next_more < options->nr_more && !player->replay->failure.event &&
+	       vt_replay_more_is_before(&options->more[player->now.next_more], step, event);
+	     player->now.next_more++)
+		make(player, &options->more[player->now.next_more].step);
 }
 
 static void play(struct player *player)
@@ -353,16 +345,22 @@ static void play(struct player *player)
 	const struct vt_trace *trace = player->trace;
 
 	for (size_t i = 0; i < trace->steps.len; i++) {
-		const struct vt_trace_step *step = &trace->steps.items[i];
+		const struct vt_trace_step *step;
 
+		if (i == player->memo.boundary)
+			i += vt_memo_at(&player->memo, &player->now);
+		if (i == trace->steps.len)
+			break;
+		step = &trace->steps.items[i];
 		if (is_left_out(player, step))
 			continue;
 		make_more(player, step);
 		if (player->replay->failure.event)
 			break;
 		if (i == player->options->emptied_step)
-			vt_allocator_empty_cache(&player->pools);
+			vt_allocator_empty_cache(&player->now.pools);
 		make(player, step);
+		player->replay->nr_played++;
 		if (player->options->is_compared && is_comparable(step))
 			compare_changes(player, event_of(player, step));
 		if (player->options->noted && i == player->options->noted_step)
@@ -378,18 +376,21 @@ void vt_replay_run(struct vt_replay *replay, const struct vt_trace *trace,
 	struct player player = { .replay = replay, .trace = trace, .options = options };
 
 	memset(replay, 0, sizeof(*replay));
-	vt_card_init(&player.card, options->capacity_bytes);
-	vt_pools_init(&player.pools, &options->settings, &player.card,
+	vt_card_init(&player.now.card, options->capacity_bytes);
+	vt_pools_init(&player.now.pools, &options->settings, &player.now.card,
 		      options->device_bytes);
-	player.pools.note = note_change;
-	player.pools.context = &player;
+	player.now.pools.note = note_change;
+	player.now.pools.context = &player;
+	player.now.replay = replay;
+	vt_memo_init(&player.memo, trace, options);
 	play(&player);
 	if (options->is_compared && replay->failure.event)
 		differ(&player, &replay->nr_blocks_elsewhere, replay->failure.event);
 	sum_up(&player, replay);
 	vt_vector_release(&player.made);
 	vt_vector_release(&player.recorded);
-	vt_pools_release(&player.pools);
-	vt_card_release(&player.card);
-	vt_holdings_release(&player.holdings);
+	vt_pools_release(&player.now.pools);
+	vt_card_release(&player.now.card);
+	vt_holdings_release(&player.now.holdings);
+	vt_memo_release(&player.memo);
 }

@@ -512,6 +512,9 @@ void vt_trace_release(struct vt_trace *trace)
 	vt_vector_release(&trace->steps);
 	vt_vector_release(&trace->changes);
 	vt_vector_release(&trace->segments);
+	vt_vector_release(&trace->laps.items);
+	vt_vector_release(&trace->laps.kinds);
+	vt_vector_release(&trace->laps.distances);
 	vt_vector_release(&trace->emptied);
 	free(trace->block_segments);
 	free(trace->failed_segments);

@@ -68,6 +68,31 @@ struct vt_trace_segment {
 	uint8_t is_request; /* no segment: stands for a failed request */
 };
 
+/* Steps from one moment with few live blocks to the next: laps.h. */
+struct vt_lap {
+	uint32_t first_step;
+	uint32_t first_allocation; /* the first that is taken from here on */
+	uint32_t kind;             /* index into `kinds` */
+	uint8_t is_simple;         /* steps that take and give, nothing else */
+	uint8_t is_unchanged;      /* no segment was taken or given back in it */
+	/* Of laps of one kind that are the same in all that was recorded: addresses, events. */
+	uint64_t as_recorded;
+};
+
+/* Allocations by their distance from vt_lap.first_allocation, as that of each lap is another. */
+struct vt_lap_kind {
+	uint32_t nr_laps;
+	uint32_t first;    /* index into `distances` */
+	uint32_t nr_given; /* those that are older and given back in it... */
+	uint32_t nr_kept;  /* ... and behind them those that it takes and leaves alive */
+};
+
+struct vt_laps {
+	VT_VECTOR(struct vt_lap) items; /* one more than laps: where the last one ends */
+	VT_VECTOR(struct vt_lap_kind) kinds;
+	VT_VECTOR(int32_t) distances;
+};
+
 struct vt_trace {
 	const struct vt_model *model;
 	int device;
@@ -77,6 +102,7 @@ struct vt_trace {
 	VT_VECTOR(struct vt_trace_step) steps;
 	VT_VECTOR(struct vt_trace_change) changes;
 	VT_VECTOR(struct vt_trace_segment) segments;
+	struct vt_laps laps;         /* none yet, until vt_laps_find */
 	uint32_t *block_segments;    /* by allocation: the segment of a block, VT_NO_INDEX */
 	uint32_t *failed_segments;   /* by vt_model.ooms: what stands for its segment */
 	VT_VECTOR(uint32_t) emptied;      /* events with which the cache was emptied */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/replay/laps.h"
 #include "analyzer/replay/streams.h"
 
 void vt_traces_init(struct vt_traces *traces, struct vt_db *db, const struct vt_timeline *timeline)
@@ -29,10 +30,12 @@ void vt_traces_release(struct vt_traces *traces)
 static void find_streams(struct vt_trace_ready *ready)
 {
 	ready->nr_streams = vt_streams_take(&ready->trace);
+	vt_laps_find(&ready->trace);
 	if (!ready->trace.settings.is_expandable && vt_replay_is_exact(vt_traces_recorded(ready)))
 		return;
 	ready->has_recorded = 0;
 	ready->nr_streams = vt_streams_find(&ready->trace);
+	vt_laps_find(&ready->trace);
 }
 
 static struct vt_trace_ready *read_trace(struct vt_traces *traces, int device)
