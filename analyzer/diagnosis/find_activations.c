@@ -167,7 +167,7 @@ static void add_workspaces(const struct vt_finding_context *context, int64_t fro
  * What autocast made of a layer's weights: until the forward ends its cache has it, then the layer
  * alone, which makes it once more when it runs again.
  */
-static void save_casts(const struct vt_finding_context *context, const struct vt_kept_layers *kept,
+static void save_casts(const struct vt_finding_context *context, struct vt_kept_layers *kept,
 		       struct vt_savings *savings)
 {
 	const struct vt_stages *stages = context->facts->stages;

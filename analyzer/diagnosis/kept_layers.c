@@ -91,17 +91,35 @@ static int is_around_a_model(const struct vt_kept_layers *kept, struct vt_key li
 	return nr_wrapping && (nr == 1 || 2 * nr_wrapping <= nr);
 }
 
+/* The module of an allocation; the path of a new one is whole. */
+static struct vt_kept_module *module_of(struct vt_kept_layers *kept,
+					const struct vt_finding_context *context,
+					uint32_t allocation, int *is_new)
+{
+	const struct vt_allocation *a = &context->model->allocations[allocation];
+	struct vt_module_path_source source = vt_module_path_source(context->facts, a);
+	struct vt_key key = { (uintptr_t)source.tensor, (uintptr_t)source.module, 0 };
+	const uint64_t *known = vt_map_find(&kept->sources, key);
+	struct vt_kept_module module = { 0 };
+
+	*is_new = !known;
+	if (known)
+		return &kept->modules.items[*known];
+	module.path = vt_module_path_of(context->facts, source);
+	vt_map_put(&kept->sources, key, kept->modules.len);
+	vt_vector_push(&kept->modules, module);
+	return &kept->modules.items[kept->modules.len - 1];
+}
+
 /*
  * "model.layers.3" of "model.layers.3.mlp.up_proj", "0.model.encoder.layer.3" of what lies in it:
  * of several numbers the one that counts the most; of "3.0" in Sequentials the first.  NULL: no
- * number in it.  The caller frees.
+ * number in it.  Where it ends in `path`.
  */
-char *vt_kept_layers_path(const struct vt_kept_layers *kept,
-			  const struct vt_finding_context *context, uint32_t allocation)
+static char *end_of_layer(const struct vt_kept_layers *kept, char *path)
 {
-	const struct vt_allocation *a = &context->model->allocations[allocation];
-	char *path = vt_module_path_module(context->facts, a), *end = NULL;
 	uint64_t most = 0;
+	char *end = NULL;
 
 	for (char *part = next_number(path); part; part = number_after(part)) {
 		struct vt_key list = parent_of(path, part);
@@ -112,12 +130,7 @@ char *vt_kept_layers_path(const struct vt_kept_layers *kept,
 			end = part + strspn(part, "0123456789");
 		}
 	}
-	if (!end) {
-		free(path);
-		return NULL;
-	}
-	*end = 0;
-	return path;
+	return end;
 }
 
 static struct vt_key whole_key(const char *path)
@@ -125,27 +138,61 @@ static struct vt_key whole_key(const char *path)
 	return vt_map_text_key(path, strlen(path));
 }
 
+/* When all numbers are counted. */
+static void cut(struct vt_kept_layers *kept, struct vt_kept_module *module)
+{
+	char *end = module->path ? end_of_layer(kept, module->path) : NULL;
+	const uint64_t *known;
+
+	module->is_cut = 1;
+	if (!end)
+		return;
+	*end = 0;
+	known = vt_map_find(&kept->paths, whole_key(module->path));
+	if (known) {
+		module->layer = kept->modules.items[*known].path;
+		return;
+	}
+	vt_map_put(&kept->paths, whole_key(module->path), (uint64_t)(module - kept->modules.items));
+	module->layer = module->path;
+}
+
+const char *vt_kept_layers_path(struct vt_kept_layers *kept,
+				const struct vt_finding_context *context, uint32_t allocation)
+{
+	int is_new;
+	struct vt_kept_module *module = module_of(kept, context, allocation, &is_new);
+
+	if (!module->is_cut)
+		cut(kept, module);
+	return module->layer;
+}
+
+static struct vt_key layer_key(const char *path)
+{
+	return (struct vt_key){ .a = (uintptr_t)path };
+}
+
 /*
  * Blocks come in their order: those of one span stand together, and so do those of one call of a
  * layer.  What a layer makes when another has made something is of its next call, which a
  * checkpoint would keep an input for, too (a critic sees what is real and what is not).
  */
-static uint32_t find_layer(struct vt_kept_layers *kept, char *path, uint32_t span, int64_t event)
+static uint32_t find_layer(struct vt_kept_layers *kept, const char *path, uint32_t span,
+			   int64_t event)
 {
 	size_t nr = kept->layers.len, i = nr;
 	uint32_t call = 0;
 
 	while (i && kept->layers.items[i - 1].span == span &&
-	       strcmp(kept->layers.items[i - 1].path, path) != 0)
+	       kept->layers.items[i - 1].path != path)
 		i--;
 	if (i && kept->layers.items[i - 1].span == span) {
-		if (i == nr) {
-			free(path);
+		if (i == nr)
 			return (uint32_t)nr - 1;
-		}
 		call = kept->layers.items[i - 1].call + 1;
 	}
-	vt_map_put(&kept->last, whole_key(path), nr);
+	vt_map_put(&kept->last, layer_key(path), nr);
 	vt_vector_push(&kept->layers, ((struct vt_kept_layer){ .path = path,
 							       .span = span,
 							       .call = call,
@@ -204,16 +251,15 @@ static int is_cut_off(const struct vt_finding_context *context, const struct vt_
 static void note_output(struct vt_kept_layers *kept, const struct vt_finding_context *context,
 			uint32_t i, uint32_t span)
 {
-	char *path;
+	const char *path;
 
 	if (!kept->layers.len || !vt_finding_context_is_owner(context, i, "activations/residual"))
 		return;
 	path = vt_kept_layers_path(kept, context, i);
 	for (size_t l = kept->layers.len; path && l-- > 0 && kept->layers.items[l].span == span;)
-		if (!strcmp(kept->layers.items[l].path, path))
+		if (kept->layers.items[l].path == path)
 			kept->layers.items[l].output_bytes =
 				context->model->allocations[i].common->size_bytes;
-	free(path);
 }
 
 static void note_block(struct vt_kept_layers *kept, const struct vt_finding_context *context,
@@ -223,7 +269,7 @@ static void note_block(struct vt_kept_layers *kept, const struct vt_finding_cont
 	const struct vt_stages *stages = context->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, a->event), number;
 	struct vt_kept_layer *layer;
-	char *path;
+	const char *path;
 
 	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD)
 		return;
@@ -271,11 +317,11 @@ static void count_containers(const struct vt_finding_context *context,
 {
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
 		if (is_kept_activation(context, i)) {
-			char *path = vt_module_path_module(context->facts,
-						       &context->model->allocations[i]);
+			int is_new;
+			char *path = module_of(kept, context, i, &is_new)->path;
 
-			count_children(kept, path, next_number(path));
-			free(path);
+			if (is_new)
+				count_children(kept, path, next_number(path));
 		}
 	find_wrapping(kept);
 }
@@ -288,14 +334,13 @@ static void note_backward(struct vt_kept_layers *kept, const struct vt_finding_c
 			  uint32_t i)
 {
 	const struct vt_allocation *a = &context->model->allocations[i];
-	char *path = vt_kept_layers_path(kept, context, i);
-	const uint64_t *last = path ? vt_map_find(&kept->last, whole_key(path)) : NULL;
+	const char *path = vt_kept_layers_path(kept, context, i);
+	const uint64_t *last = path ? vt_map_find(&kept->last, layer_key(path)) : NULL;
 	struct vt_kept_layer *layer = last ? &kept->layers.items[*last] : NULL;
 
 	if (layer && layer->made_event < a->event && !layer->call &&
 	    layer->backward_event > a->event)
 		layer->backward_event = a->event;
-	free(path);
 }
 
 /* Allocations are in the order of their events: what a node makes follows the blocks it is of. */
@@ -313,7 +358,7 @@ void vt_kept_layers_init(struct vt_kept_layers *kept, const struct vt_finding_co
 	}
 }
 
-const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
+const struct vt_kept_layer *vt_kept_layers_of(struct vt_kept_layers *kept,
 					      const struct vt_finding_context *context,
 					      uint32_t allocation)
 {
@@ -321,8 +366,8 @@ const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
 	const struct vt_stages *stages = context->facts->stages;
 	uint32_t span = vt_stages_span_at(stages, a->event);
 	const struct vt_kept_layer *found = NULL;
+	const char *path;
 	size_t first;
-	char *path;
 
 	if (span == VT_NO_INDEX || stages->spans[span].stage != VT_STAGE_FORWARD ||
 	    !is_for_backward(stages, a))
@@ -332,17 +377,19 @@ const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
 	for (size_t l = first; path && l < kept->layers.len && !found; l++) {
 		if (kept->layers.items[l].span != span)
 			break;
-		if (!strcmp(kept->layers.items[l].path, path))
+		if (kept->layers.items[l].path == path)
 			found = &kept->layers.items[l];
 	}
-	free(path);
 	return found;
 }
 
 void vt_kept_layers_release(struct vt_kept_layers *kept)
 {
-	for (size_t i = 0; i < kept->layers.len; i++)
-		free(kept->layers.items[i].path);
+	for (size_t i = 0; i < kept->modules.len; i++)
+		free(kept->modules.items[i].path);
+	vt_vector_release(&kept->modules);
+	vt_map_release(&kept->sources);
+	vt_map_release(&kept->paths);
 	vt_vector_release(&kept->layers);
 	vt_vector_release(&kept->blocks);
 	vt_vector_release(&kept->children);

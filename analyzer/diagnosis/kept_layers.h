@@ -11,7 +11,7 @@
 
 /* What one call of a layer keeps in one forward span. */
 struct vt_kept_layer {
-	char *path;
+	const char *path; /* one address for all layers of that path */
 	uint32_t span;
 	uint32_t call;          /* counts those of the span, from 0 */
 	int64_t first_event;    /* the first of its blocks */
@@ -40,11 +40,23 @@ struct vt_kept_child {
 
 VT_VECTOR_DECLARE(vt_kept_child_list, struct vt_kept_child);
 
+/* The path of a module, read once for all of its allocations. */
+struct vt_kept_module {
+	char *path;        /* cut behind the layer's number, once `is_cut`; NULL: unknown */
+	const char *layer; /* that of the first module in the layer; NULL: in none */
+	uint8_t is_cut;
+};
+
+VT_VECTOR_DECLARE(vt_kept_module_list, struct vt_kept_module);
+
 struct vt_kept_layers {
 	struct vt_kept_layer_list layers; /* in the order of their first blocks */
 	struct vt_kept_block_list blocks; /* in their order */
 	struct vt_kept_child_list children; /* each once */
-	struct vt_map last;                 /* by a layer's path: index of the last of its layers */
+	struct vt_kept_module_list modules;
+	struct vt_map sources;  /* by vt_module_path_source: index of the module */
+	struct vt_map paths;    /* by a layer's path: index of the first module in it */
+	struct vt_map last;     /* by vt_kept_layer.path: index of the last of its layers */
 	struct vt_map below;    /* by a child's path: the most of one list below it, or 0 */
 	struct vt_map counts;   /* by the path before the number: its numbered children */
 	struct vt_map wrapping; /* the same: those with a longer list below them */
@@ -57,12 +69,12 @@ int vt_kept_layers_has_checkpoints(const struct vt_finding_context *context);
 void vt_kept_layers_init(struct vt_kept_layers *kept, const struct vt_finding_context *context);
 void vt_kept_layers_release(struct vt_kept_layers *kept);
 
-/* The layer in whose module an allocation was made; NULL: in none.  The caller frees. */
-char *vt_kept_layers_path(const struct vt_kept_layers *kept,
-			  const struct vt_finding_context *context, uint32_t allocation);
+/* The layer in whose module an allocation was made; NULL: in none. */
+const char *vt_kept_layers_path(struct vt_kept_layers *kept,
+				const struct vt_finding_context *context, uint32_t allocation);
 
 /* The first call of that layer which made an allocation for its backward pass; NULL: none did. */
-const struct vt_kept_layer *vt_kept_layers_of(const struct vt_kept_layers *kept,
+const struct vt_kept_layer *vt_kept_layers_of(struct vt_kept_layers *kept,
 					      const struct vt_finding_context *context,
 					      uint32_t allocation);
 

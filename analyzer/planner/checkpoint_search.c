@@ -200,20 +200,19 @@ static void name_layers(struct walk *walk)
 	}
 }
 
-static void count_flops(struct vt_checkpoint_search *fitting, const struct vt_kept_layers *kept,
+static void count_flops(struct vt_checkpoint_search *fitting, struct vt_kept_layers *kept,
 			const struct vt_finding_context *context)
 {
 	struct vt_product_flops products = { 0 };
 
 	vt_product_flops_find(&products, context->facts);
 	for (size_t p = 0; p < products.len; p++) {
-		char *path = vt_kept_layers_path(kept, context, products.items[p].allocation);
+		const char *path = vt_kept_layers_path(kept, context, products.items[p].allocation);
 
 		for (size_t i = 0; path && i < fitting->layers.len; i++)
 			if (!strcmp(path, fitting->layers.items[i].path))
 				fitting->layers.items[i].flops += products.items[p].flops;
 		fitting->step_flops += 3 * products.items[p].flops;
-		free(path);
 	}
 	vt_vector_release(&products);
 }

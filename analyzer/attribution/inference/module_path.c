@@ -49,25 +49,40 @@ static unsigned parts_behind_path(const struct vt_tensor *tensor, const char *pa
 	return last && is_number(last + 1, strlen(last + 1)) ? 3 : 2;
 }
 
-char *vt_module_path_module(const struct vt_facts *facts, const struct vt_allocation *a)
+struct vt_module_path_source vt_module_path_source(const struct vt_facts *facts,
+						   const struct vt_allocation *a)
 {
 	const uint32_t in_module = 1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_BUFFER |
 				   1u << VT_ROLE_GRADIENT | 1u << VT_ROLE_OPTIMIZER;
 	uint32_t index = (uint32_t)(a - facts->model->allocations);
-	const struct vt_tensor *tensor = vt_names_find(&facts->names, index, in_module);
-	const struct vt_torch_module *module;
+	struct vt_module_path_source source = {
+		.tensor = vt_names_find(&facts->names, index, in_module),
+	};
 
-	if (!tensor)
-		tensor = vt_facts_parameter(facts, a);
-	if (tensor) {
-		char *path = vt_names_tensor_path(&facts->names, tensor);
+	if (!source.tensor)
+		source.tensor = vt_facts_parameter(facts, a);
+	if (source.tensor)
+		return source;
+	source.module = find_of_stack(facts, a->common->made->python_stack, a->event);
+	if (!source.module)
+		source.module =
+			find_of_stack(facts, a->common->made->forward_python_stack, a->event);
+	return source;
+}
 
-		return cut(path, parts_behind_path(tensor, path));
-	}
-	module = find_of_stack(facts, a->common->made->python_stack, a->event);
-	if (!module)
-		module = find_of_stack(facts, a->common->made->forward_python_stack, a->event);
-	return module ? vt_names_module_path(&facts->names, module) : NULL;
+char *vt_module_path_of(const struct vt_facts *facts, struct vt_module_path_source source)
+{
+	char *path;
+
+	if (!source.tensor)
+		return source.module ? vt_names_module_path(&facts->names, source.module) : NULL;
+	path = vt_names_tensor_path(&facts->names, source.tensor);
+	return cut(path, parts_behind_path(source.tensor, path));
+}
+
+char *vt_module_path_module(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	return vt_module_path_of(facts, vt_module_path_source(facts, a));
 }
 
 char *vt_module_path_fold(const char *path)

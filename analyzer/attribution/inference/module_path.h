@@ -10,7 +10,17 @@
 
 #include "analyzer/attribution/inference/facts.h"
 
+/* What tells the path; both NULL: nothing does.  Equal ones have one path. */
+struct vt_module_path_source {
+	const struct vt_tensor *tensor;
+	const struct vt_torch_module *module;
+};
+
+struct vt_module_path_source vt_module_path_source(const struct vt_facts *facts,
+						   const struct vt_allocation *a);
 /* "model.layers.3.mlp", "" for a root; NULL: unknown.  The caller frees. */
+char *vt_module_path_of(const struct vt_facts *facts, struct vt_module_path_source source);
+/* The same of an allocation. */
 char *vt_module_path_module(const struct vt_facts *facts, const struct vt_allocation *a);
 /* "model.layers.*.mlp": what a path has in common with those of equal modules; the caller frees. */
 char *vt_module_path_fold(const char *path);
