@@ -208,18 +208,20 @@ static void find_kept_activations(struct vt_finding_context *context)
 	}
 	vt_units_bytes(all, sizeof(all), bytes);
 	if (count_layers(&kept) > 1) {
+		uint32_t first = kept.blocks.items[0].allocation;
 		char *layers = describe_layers(context, &kept);
 
 		save_casts(context, &kept, &savings);
 		add_workspaces(context, kept.layers.items[0].made_event, &savings);
-		vt_finding_context_add(context, VT_FINDING_ACTIVATIONS_KEPT, &savings,
-				       kept.blocks.items[0].allocation,
+		/* Not kept beside what adding the savings up takes. */
+		vt_kept_layers_release(&kept);
+		vt_finding_context_add(context, VT_FINDING_ACTIVATIONS_KEPT, &savings, first,
 				       vt_xasprintf("%s, of %s", all, layers));
 		free(layers);
 	} else {
+		vt_kept_layers_release(&kept);
 		vt_vector_release(&savings);
 	}
-	vt_kept_layers_release(&kept);
 }
 
 static void find_scores(struct vt_finding_context *context)

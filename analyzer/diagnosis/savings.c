@@ -15,13 +15,16 @@ struct change {
 void vt_savings_add_between(struct vt_savings *savings, const struct vt_allocation *a,
 			    uint64_t bytes, int64_t from_event, int64_t to_event)
 {
-	struct vt_saving saving = { from_event, to_event, (int64_t)bytes, a };
+	struct vt_saving saving = { .bytes = (int64_t)bytes, .allocation = a };
 
-	if (saving.from_event < a->event)
-		saving.from_event = a->event;
+	if (from_event < a->event)
+		from_event = a->event;
 	if (a->freed_event < to_event)
-		saving.to_event = a->freed_event;
-	if (saving.to_event > saving.from_event && bytes)
+		to_event = a->freed_event;
+	saving.from_event = vt_allocation_event(from_event);
+	saving.to_event = to_event == VT_NEVER ? (uint32_t)VT_NEVER
+					       : vt_allocation_event(to_event);
+	if (to_event > from_event && bytes)
 		vt_vector_push(savings, saving);
 }
 
@@ -54,10 +57,10 @@ static struct change *sorted_changes(const struct vt_savings *savings, size_t nr
 	for (size_t i = 0; i < nr_savings; i++) {
 		const struct vt_saving *saving = &savings->items[i];
 
-		changes[2 * i] = (struct change){ vt_allocation_event(saving->from_event),
-						  (uint32_t)i & INT32_MAX, 0 };
-		changes[2 * i + 1] = (struct change){ vt_allocation_event(saving->to_event),
-						      (uint32_t)i & INT32_MAX, 1 };
+		changes[2 * i] =
+			(struct change){ saving->from_event, (uint32_t)i & INT32_MAX, 0 };
+		changes[2 * i + 1] =
+			(struct change){ saving->to_event, (uint32_t)i & INT32_MAX, 1 };
 	}
 	vt_sort(changes, 2 * nr_savings, compare_changes);
 	return changes;

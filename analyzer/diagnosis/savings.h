@@ -10,10 +10,10 @@
 #include "analyzer/base/util.h"
 #include "analyzer/model/timeline.h"
 
-/* `bytes` less from one event to the one before another. */
+/* `bytes` less from one event to the one before another, which are as in the model's rows. */
 struct vt_saving {
-	int64_t from_event;
-	int64_t to_event; /* VT_NEVER: to the end */
+	uint32_t from_event;
+	uint32_t to_event; /* VT_NEVER: to the end */
 	int64_t bytes; /* negative: what a change costs */
 	const struct vt_allocation *allocation; /* whose they are */
 };

@@ -14,9 +14,10 @@
 /*
  * Returns 0 and fills `replay`, whose peaks compare with those of vt_traces_recorded; -1 where a
  * saving belongs to no block of the device's allocator, or the replay cannot serve a request.
- * Does not change `ready`: several may run at a time.
+ * Does not change `ready`: several may run at a time.  Releases the savings, of which there may be
+ * millions.
  */
-int vt_savings_replay(const struct vt_trace_ready *ready, const struct vt_savings *savings,
+int vt_savings_replay(const struct vt_trace_ready *ready, struct vt_savings *savings,
 		      struct vt_replay *replay);
 
 #endif

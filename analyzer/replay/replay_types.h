@@ -12,13 +12,13 @@
 
 struct vt_replay;
 
-/* What an allocation asks for; 0: it is left out. */
-struct vt_replay_request {
+/* What an allocation asks for; 0: it is left out.  Packed: there may be as many as blocks. */
+struct __attribute__((packed, aligned(4))) vt_replay_request {
 	uint32_t allocation;
 	uint64_t bytes;
 };
 
-/* A step that the trace does not have.  Packed: there may be as many as blocks. */
+/* A step that the trace does not have. */
 struct __attribute__((packed, aligned(4))) vt_replay_more {
 	struct vt_trace_step step;
 	uint32_t event;
