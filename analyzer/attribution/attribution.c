@@ -61,8 +61,7 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	vt_cache_sites_find(facts);
 	vt_match_init(&attribution->match, facts);
 	vt_kinds_init(&attribution->kinds, facts);
-	attribution->verdict_of =
-		vt_xcalloc((size_t)facts->model->nr_allocations + 1, sizeof(uint32_t));
+	vt_narrow_init(&attribution->verdict_of, facts->model->nr_allocations);
 }
 
 void vt_attribution_release(struct vt_attribution *attribution)
@@ -74,7 +73,7 @@ void vt_attribution_release(struct vt_attribution *attribution)
 	vt_vector_release(&attribution->path_of);
 	vt_vector_release(&attribution->verdicts);
 	vt_map_release(&attribution->verdict_numbers);
-	free(attribution->verdict_of);
+	vt_narrow_release(&attribution->verdict_of);
 	vt_map_release(&attribution->numbers);
 	vt_map_release(&attribution->of_rules);
 	vt_match_release(&attribution->match);
@@ -289,11 +288,13 @@ static uint32_t judge(struct vt_attribution *attribution, uint32_t allocation)
 
 static const struct vt_verdict *verdict_of(struct vt_attribution *attribution, uint32_t allocation)
 {
-	uint32_t *number = &attribution->verdict_of[allocation];
+	uint32_t number = vt_narrow_get(&attribution->verdict_of, allocation);
 
-	if (!*number)
-		*number = judge(attribution, allocation);
-	return &attribution->verdicts.items[*number - 1];
+	if (!number) {
+		number = judge(attribution, allocation);
+		vt_narrow_set(&attribution->verdict_of, allocation, number);
+	}
+	return &attribution->verdicts.items[number - 1];
 }
 
 static uint32_t number_owner(struct vt_attribution *attribution, uint32_t path)

@@ -16,6 +16,7 @@
 #include "analyzer/attribution/inference/match.h"
 #include "analyzer/attribution/allocation_sites.h"
 #include "analyzer/base/map.h"
+#include "analyzer/base/narrow.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/variables.h"
 
@@ -37,7 +38,7 @@ struct vt_attribution {
 	struct vt_facts *facts;
 	VT_VECTOR(struct vt_verdict) verdicts; /* those that differ; owner: which path */
 	struct vt_map verdict_numbers;         /* of their fields to which it is + 1 */
-	uint32_t *verdict_of;                  /* by allocation: which + 1; 0: not judged */
+	struct vt_narrow verdict_of;          /* by allocation: which + 1; 0: not judged */
 	char **paths;
 	uint32_t nr_paths;
 	size_t path_capacity;

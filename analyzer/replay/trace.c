@@ -270,7 +270,8 @@ static void take_block(struct reading *reading, uint32_t index)
 	trace->nr_homeless += segment == VT_NO_INDEX;
 	if (segment != VT_NO_INDEX)
 		vote(reading, segment, block->common->made->stream);
-	trace->block_segments[index] = segment;
+	if (segment != VT_NO_INDEX)
+		vt_narrow_set(&trace->block_segments, index, segment + 1);
 	add_step(reading, index, VT_TRACE_TAKE);
 }
 
@@ -484,8 +485,7 @@ int vt_trace_init(struct vt_trace *trace, const struct vt_timeline *timeline, in
 	trace->device = device;
 	trace->settings = *settings;
 	read_device(trace);
-	trace->block_segments =
-		vt_xcalloc((size_t)model->nr_allocations + 1, sizeof(*trace->block_segments));
+	vt_narrow_init(&trace->block_segments, model->nr_allocations);
 	trace->failed_segments =
 		vt_xcalloc((size_t)model->nr_ooms + 1, sizeof(*trace->failed_segments));
 	reading.mapping = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
@@ -516,7 +516,7 @@ void vt_trace_release(struct vt_trace *trace)
 	vt_vector_release(&trace->laps.kinds);
 	vt_vector_release(&trace->laps.distances);
 	vt_vector_release(&trace->emptied);
-	free(trace->block_segments);
+	vt_narrow_release(&trace->block_segments);
 	free(trace->failed_segments);
 	free(trace->guessed_bytes);
 	trace->guessed_bytes = NULL;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "analyzer/base/diag.h"
+#include "analyzer/base/narrow.h"
 #include "analyzer/base/util.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/timeline.h"
@@ -103,7 +104,7 @@ struct vt_trace {
 	VT_VECTOR(struct vt_trace_change) changes;
 	VT_VECTOR(struct vt_trace_segment) segments;
 	struct vt_laps laps;         /* none yet, until vt_laps_find */
-	uint32_t *block_segments;    /* by allocation: the segment of a block, VT_NO_INDEX */
+	struct vt_narrow block_segments; /* by allocation: the segment of a block + 1; 0: none */
 	uint32_t *failed_segments;   /* by vt_model.ooms: what stands for its segment */
 	VT_VECTOR(uint32_t) emptied;      /* events with which the cache was emptied */
 	/* Requests by allocation where another one than the model's was found, else 0; or NULL. */

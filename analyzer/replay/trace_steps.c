@@ -40,7 +40,7 @@ int64_t vt_trace_event(const struct vt_trace *trace, const struct vt_trace_step 
 uint32_t vt_trace_segment(const struct vt_trace *trace, const struct vt_trace_step *step)
 {
 	if (step->op == VT_TRACE_TAKE)
-		return trace->block_segments[step->allocation];
+		return vt_narrow_get(&trace->block_segments, step->allocation) - 1;
 	return step->op == VT_TRACE_FAILED ? trace->failed_segments[step->allocation] : VT_NO_INDEX;
 }
 

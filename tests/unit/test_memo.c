@@ -20,7 +20,7 @@ static struct {
 	struct vt_model model;
 	VT_VECTOR(struct vt_allocation) allocations;
 	VT_VECTOR(struct vt_allocation_common *) commons;
-	VT_VECTOR(uint32_t) block_segments;
+	VT_VECTOR(uint32_t) segments; /* by allocation */
 	struct vt_trace trace;
 	struct vt_trace whole; /* without laps */
 	int64_t event;
@@ -86,7 +86,7 @@ static struct block take(uint64_t bytes)
 	common->requested_bytes = bytes;
 	vt_vector_push(&g.commons, common);
 	vt_vector_push(&g.allocations, a);
-	vt_vector_push(&g.block_segments, segment_of(a.address));
+	vt_vector_push(&g.segments, segment_of(a.address));
 	add_step(block.number, VT_TRACE_TAKE);
 	return block;
 }
@@ -179,7 +179,10 @@ static int record(void **state)
 	g.model.allocations = g.allocations.items;
 	g.model.nr_allocations = (uint32_t)g.allocations.len;
 	g.trace.model = &g.model;
-	g.trace.block_segments = g.block_segments.items;
+	vt_narrow_init(&g.trace.block_segments, g.segments.len);
+	for (size_t i = 0; i < g.segments.len; i++)
+		vt_narrow_set(&g.trace.block_segments, i, g.segments.items[i] + 1);
+	vt_vector_release(&g.segments);
 	vt_laps_find(&g.trace);
 	g.whole = g.trace;
 	g.whole.laps.items.len = 0;
