@@ -106,8 +106,8 @@ static void find_trial(struct vt_finding_context *context, const struct trial *t
 
 	if (trial->has_buffers)
 		add_buffers(context, trial, cache_event, &savings, &sizes);
-	before = vt_savings_peak_before(NULL, context->timeline, context->device, cache_event);
-	after = vt_savings_peak_before(&savings, context->timeline, context->device, cache_event);
+	before = vt_savings_peak_before(NULL, &context->allocated, cache_event);
+	after = vt_savings_peak_before(&savings, &context->allocated, cache_event);
 	vt_vector_release(&savings);
 	vt_map_release(&sizes);
 	if (largest == VT_NO_INDEX || after >= before)

@@ -379,7 +379,7 @@ static void relieve_results(struct vt_finding_context *context, const struct gra
 
 static uint64_t lowered(const struct vt_finding_context *context, const struct vt_savings *savings)
 {
-	uint64_t peak = vt_savings_peak(savings, context->timeline, context->device);
+	uint64_t peak = vt_savings_peak(savings, &context->allocated);
 
 	return context->peak_bytes > peak ? context->peak_bytes - peak : 0;
 }

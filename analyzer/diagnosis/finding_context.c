@@ -122,7 +122,7 @@ static void add(struct vt_finding_context *context, struct vt_finding finding,
 		return;
 	}
 	verdict = vt_attribution_judge(context->attribution, allocation);
-	peak = vt_savings_peak(savings, context->timeline, context->device);
+	peak = vt_savings_peak(savings, &context->allocated);
 	finding.saves_bytes = context->peak_bytes > peak ? context->peak_bytes - peak : 0;
 	finding.lowers_allocated_bytes = finding.saves_bytes;
 	finding.owner = vt_attribution_owner(context->attribution, verdict.owner);
@@ -281,11 +281,13 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	ended = vt_db_run_get(context->model->db, "ended");
 	context->is_ended_well = ended && !strcmp(ended, "exit 0");
 	free(ended);
-	context->peak_bytes = vt_savings_peak(NULL, context->timeline, context->device);
+	vt_allocated_init(&context->allocated, context->timeline, context->device);
+	context->peak_bytes = vt_savings_peak(NULL, &context->allocated);
 }
 
 void vt_finding_context_release(struct vt_finding_context *context)
 {
+	vt_allocated_release(&context->allocated);
 	for (size_t i = 0; i < context->asked->len; i++)
 		vt_vector_release(&context->asked->items[i].answers);
 	vt_vector_release(context->asked);

@@ -61,6 +61,7 @@ struct vt_finding_context {
 	const struct vt_facts *facts;
 	int device;
 	int64_t event;
+	struct vt_allocated allocated;
 	uint64_t peak_bytes;
 	uint32_t *live; /* allocations with an owner at that event */
 	uint32_t nr_live;

@@ -66,37 +66,114 @@ static struct change *sorted_changes(const struct vt_savings *savings, size_t nr
 	return changes;
 }
 
-uint64_t vt_savings_peak_before(const struct vt_savings *savings,
-				const struct vt_timeline *timeline, int device, int64_t event)
+/* Moments of a stretch: a training step has some. */
+#define STRETCH 256
+
+void vt_allocated_init(struct vt_allocated *allocated, const struct vt_timeline *timeline,
+		       int device)
 {
-	size_t nr_savings = savings ? savings->len : 0, nr = 2 * nr_savings, next = 0;
-	struct change *changes = sorted_changes(savings, nr_savings);
 	struct vt_totals totals = { 0 };
-	uint32_t end = vt_timeline_after(timeline, event - 1);
-	int64_t relieved = 0;
-	uint64_t peak = 0;
 
-	for (uint32_t i = 0; i < end; i++) {
+	*allocated = (struct vt_allocated){ .timeline = timeline, .device = device };
+	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];
-		int64_t now = vt_moment_event(timeline->model, moment);
+		struct vt_allocated_stretch *stretch;
 
-		for (; next < nr && changes[next].event <= now; next++) {
-			int64_t bytes = savings->items[changes[next].saving].bytes;
-
-			relieved += changes[next].is_end ? -bytes : bytes;
-		}
+		if (i % STRETCH == 0)
+			vt_vector_push(&allocated->stretches, ((struct vt_allocated_stretch){
+								      totals.allocated_bytes, 0 }));
+		stretch = &allocated->stretches.items[i / STRETCH];
 		vt_timeline_add(timeline, moment, device, &totals);
-		if (!vt_timeline_is_last_of_event(timeline, moment))
-			continue;
-		if ((int64_t)totals.allocated_bytes - relieved > (int64_t)peak)
-			peak = (uint64_t)((int64_t)totals.allocated_bytes - relieved);
+		if (vt_timeline_is_last_of_event(timeline, moment) &&
+		    totals.allocated_bytes > stretch->most_bytes)
+			stretch->most_bytes = totals.allocated_bytes;
 	}
-	free(changes);
-	return peak;
 }
 
-uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timeline *timeline,
-			 int device)
+void vt_allocated_release(struct vt_allocated *allocated)
 {
-	return vt_savings_peak_before(savings, timeline, device, VT_NEVER);
+	vt_vector_release(&allocated->stretches);
+}
+
+/* On the way along a timeline. */
+struct adding {
+	const struct vt_allocated *allocated;
+	const struct vt_savings *savings;
+	const struct change *changes;
+	size_t nr;
+	size_t next;
+	int64_t relieved;
+	int64_t peak;
+};
+
+/* The changes up to an event; returns the least that was relieved on the way. */
+static int64_t relieve_to(struct adding *adding, int64_t event)
+{
+	int64_t least = adding->relieved;
+
+	for (; adding->next < adding->nr && adding->changes[adding->next].event <= event;
+	     adding->next++) {
+		const struct change *change = &adding->changes[adding->next];
+		int64_t bytes = adding->savings->items[change->saving].bytes;
+
+		adding->relieved += change->is_end ? -bytes : bytes;
+		if (adding->relieved < least)
+			least = adding->relieved;
+	}
+	return least;
+}
+
+static void look_into(struct adding *adding, uint32_t first, uint32_t end)
+{
+	const struct vt_timeline *timeline = adding->allocated->timeline;
+	struct vt_totals totals = {
+		.allocated_bytes = adding->allocated->stretches.items[first / STRETCH].before_bytes,
+	};
+
+	for (uint32_t i = first; i < end; i++) {
+		const struct vt_moment *moment = &timeline->moments[i];
+
+		relieve_to(adding, vt_moment_event(timeline->model, moment));
+		vt_timeline_add(timeline, moment, adding->allocated->device, &totals);
+		if (vt_timeline_is_last_of_event(timeline, moment) &&
+		    (int64_t)totals.allocated_bytes - adding->relieved > adding->peak)
+			adding->peak = (int64_t)totals.allocated_bytes - adding->relieved;
+	}
+}
+
+/* Only where it may have the peak. */
+static void add_stretch(struct adding *adding, uint32_t first, uint32_t end)
+{
+	const struct vt_timeline *timeline = adding->allocated->timeline;
+	const struct vt_allocated_stretch *stretch =
+		&adding->allocated->stretches.items[first / STRETCH];
+	struct adding before = *adding;
+	int64_t least =
+		relieve_to(adding, vt_moment_event(timeline->model, &timeline->moments[end - 1]));
+
+	if ((int64_t)stretch->most_bytes - least <= adding->peak)
+		return;
+	*adding = before;
+	look_into(adding, first, end);
+}
+
+uint64_t vt_savings_peak_before(const struct vt_savings *savings,
+				const struct vt_allocated *allocated, int64_t event)
+{
+	size_t nr_savings = savings ? savings->len : 0;
+	struct change *changes = sorted_changes(savings, nr_savings);
+	uint32_t end = vt_timeline_after(allocated->timeline, event - 1);
+	struct adding adding = {
+		.allocated = allocated, .savings = savings, .changes = changes, .nr = 2 * nr_savings
+	};
+
+	for (uint32_t first = 0; first < end; first += STRETCH)
+		add_stretch(&adding, first, end - first < STRETCH ? end : first + STRETCH);
+	free(changes);
+	return (uint64_t)adding.peak;
+}
+
+uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_allocated *allocated)
+{
+	return vt_savings_peak_before(savings, allocated, VT_NEVER);
 }

@@ -31,11 +31,30 @@ void vt_savings_add_between(struct vt_savings *savings, const struct vt_allocati
 void vt_savings_add_cost(struct vt_savings *savings, const struct vt_allocation *a, uint64_t bytes,
 			 int64_t from_event, int64_t to_event);
 
-/* The most bytes with an owner at any moment on a device, with the savings; NULL: as recorded. */
-uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_timeline *timeline,
-			 int device);
+/* Some moments of a timeline: allocated bytes in front of them, and at most behind one of them. */
+struct vt_allocated_stretch {
+	uint64_t before_bytes;
+	uint64_t most_bytes;
+};
+
+/*
+ * The bytes with an owner over a timeline, on one device: each list of savings is added up over all
+ * of it, but looks into few stretches of it.
+ */
+struct vt_allocated {
+	const struct vt_timeline *timeline;
+	int device;
+	VT_VECTOR(struct vt_allocated_stretch) stretches;
+};
+
+void vt_allocated_init(struct vt_allocated *allocated, const struct vt_timeline *timeline,
+		       int device);
+void vt_allocated_release(struct vt_allocated *allocated);
+
+/* The most at any moment, with the savings; NULL: as recorded. */
+uint64_t vt_savings_peak(const struct vt_savings *savings, const struct vt_allocated *allocated);
 /* The same at any moment before `event`. */
 uint64_t vt_savings_peak_before(const struct vt_savings *savings,
-				const struct vt_timeline *timeline, int device, int64_t event);
+				const struct vt_allocated *allocated, int64_t event);
 
 #endif
