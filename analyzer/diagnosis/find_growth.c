@@ -161,36 +161,125 @@ static void drop_told(struct vt_finding_context *context)
 	findings->len = nr;
 }
 
-void vt_find_growth_detect(struct vt_finding_context *context)
+static void add_growth(struct vt_finding_context *context, const struct vt_leaks *leaks)
 {
-	const struct vt_leaks_options options = { .device = context->device };
+	const struct vt_leak *leak = &leaks->growth[0];
+	const char *path = leak->nr_holders ? leak->holders[0].path : NULL;
 	struct vt_savings savings = { 0 };
-	struct vt_leaks leaks;
 	char one[VT_UNITS_MAX], *text;
 	uint64_t per_turn;
 	int is_least;
 
-	vt_leaks_init(&leaks, context->attribution, &options);
-	if (leaks.nr_growth && leaks.iterations.kind != VT_ITERATION_SLICE) {
-		const struct vt_leak *leak = &leaks.growth[0];
-		const char *path = leak->nr_holders ? leak->holders[0].path : NULL;
+	per_turn = relieve(context, leaks, &savings, &is_least);
+	if (!savings.len)
+		return;
+	vt_units_bytes(one, sizeof(one), per_turn);
+	text = vt_xasprintf("%s per %s, %u iterations%s%s%s", one,
+			    vt_iterations_words[leaks->iterations.kind], leaks->iterations.nr,
+			    path ? " (" : "", path ? path : "", path ? ")" : "");
+	if (is_least)
+		vt_finding_context_add_least(context, VT_FINDING_GROWTH, &savings, 0,
+					     leak->allocation, text);
+	else
+		vt_finding_context_add(context, VT_FINDING_GROWTH, &savings, leak->allocation,
+				       text);
+	drop_told(context);
+}
 
-		per_turn = relieve(context, &leaks, &savings, &is_least);
-		if (!savings.len) {
-			vt_leaks_release(&leaks);
-			return;
-		}
-		vt_units_bytes(one, sizeof(one), per_turn);
-		text = vt_xasprintf("%s per %s, %u iterations%s%s%s", one,
-				    vt_iterations_words[leaks.iterations.kind], leaks.iterations.nr,
-				    path ? " (" : "", path ? path : "", path ? ")" : "");
-		if (is_least)
-			vt_finding_context_add_least(context, VT_FINDING_GROWTH, &savings, 0,
-						     leak->allocation, text);
-		else
-			vt_finding_context_add(context, VT_FINDING_GROWTH, &savings,
-					       leak->allocation, text);
-		drop_told(context);
+/* The graphs of earlier steps that are alive at the highest use. */
+struct retained {
+	struct vt_map places;
+	uint64_t bytes;
+	uint32_t largest;
+	uint32_t nr_steps;
+};
+
+/* Fewer may be what a program needs: results of the last step, read in this one. */
+#define LEAST_RETAINED_STEPS 3
+
+/* Of a graph, also of one that a backward pass made (create_graph=True). */
+static int is_of_graph(const struct vt_finding_context *context, uint32_t i)
+{
+	return context->unused_graph[i] == VT_IN_NO_UNUSED_GRAPH &&
+	       (vt_finding_context_is_owner(context, i, "activations") ||
+		vt_finding_context_is_owner(context, i, "activation gradients"));
+}
+
+/* Whether the graph of an iteration was used by its backward pass and is alive; adds it then. */
+static int add_retained(struct vt_finding_context *context, const struct vt_leaks *leaks,
+			uint32_t iteration, struct retained *retained)
+{
+	const struct vt_iterations *iterations = &leaks->iterations;
+	const struct vt_stages *stages = context->facts->stages;
+	VT_VECTOR(uint32_t) blocks = { 0 };
+	struct vt_map places = { 0 };
+	int is_graph;
+
+	for (uint32_t k = 0; k < context->nr_live; k++) {
+		uint32_t i = context->live[k];
+		const struct vt_allocation *a = &context->model->allocations[i];
+
+		if (vt_workload_stretch(iterations->ends, iterations->nr, a->event) != iteration ||
+		    vt_stages_next_backward(stages, a->event) > iterations->ends[iteration + 1] ||
+		    !is_of_graph(context, i))
+			continue;
+		vt_map_put(&places, place_of(a), 1);
+		vt_vector_push(&blocks, i);
 	}
+	is_graph = places.len >= LEAST_GRAPH_PLACES;
+	for (size_t k = 0; k < blocks.len && is_graph; k++) {
+		const struct vt_allocation *all = context->model->allocations;
+		const struct vt_allocation *a = &all[blocks.items[k]];
+
+		vt_map_put(&retained->places, place_of(a), 1);
+		retained->bytes += a->common->size_bytes;
+		if (retained->largest == VT_NO_INDEX ||
+		    a->common->size_bytes > all[retained->largest].common->size_bytes)
+			retained->largest = blocks.items[k];
+	}
+	vt_map_release(&places);
+	vt_vector_release(&blocks);
+	return is_graph;
+}
+
+/*
+ * Graphs that pile up in an epoch and go with it: losses added up to be printed, a hidden state
+ * that is never detached.  Over the whole run that does not grow.
+ */
+static void add_growth_to_peak(struct vt_finding_context *context, const struct vt_leaks *leaks)
+{
+	const struct vt_iterations *iterations = &leaks->iterations;
+	struct retained retained = { .largest = VT_NO_INDEX };
+	struct vt_savings savings = { 0 };
+	uint32_t at = 0;
+	char one[VT_UNITS_MAX];
+
+	while (at < iterations->nr && iterations->ends[at + 1] < context->event)
+		at++;
+	while (at && add_retained(context, leaks, at - 1, &retained)) {
+		retained.nr_steps++;
+		at--;
+	}
+	if (retained.nr_steps >= LEAST_RETAINED_STEPS) {
+		relieve_piles(context, leaks, &retained.places, &savings);
+		vt_units_bytes(one, sizeof(one), retained.bytes / retained.nr_steps);
+		vt_finding_context_add_least(
+			context, VT_FINDING_GROWTH, &savings, 0, retained.largest,
+			vt_xasprintf("%s per step, the graphs of %u steps at the peak", one,
+				     retained.nr_steps));
+	}
+	vt_map_release(&retained.places);
+}
+
+void vt_find_growth_detect(struct vt_finding_context *context)
+{
+	const struct vt_leaks_options options = { .device = context->device };
+	struct vt_leaks leaks;
+
+	vt_leaks_init(&leaks, context->attribution, &options);
+	if (leaks.nr_growth && leaks.iterations.kind != VT_ITERATION_SLICE)
+		add_growth(context, &leaks);
+	else if (context->is_training && leaks.iterations.kind == VT_ITERATION_STEP)
+		add_growth_to_peak(context, &leaks);
 	vt_leaks_release(&leaks);
 }
