@@ -273,11 +273,33 @@ static void a_copy_in_a_wrapper_evaluates(void **state)
 		{ { .node = "AddmmBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
 		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
 		{ { .python = USER, .forward = 1 }, VT_STAGE_OTHER, 0 },
-		{ { .python = "train.py:9 Net.forward Net@3 < avg.py:5 Average.forward Average@2 "
-			      "< " USER,
+		{ { .python = "linear.py:1 Linear.forward Linear@4 < train.py:9 Net.forward Net@3 "
+			      "< avg.py:5 Average.forward Average@2 < " USER,
 		    .forward = 1 },
 		  VT_STAGE_EVALUATION,
 		  0 },
+	};
+
+	(void)state;
+	check(moments, VT_ARRAY_SIZE(moments));
+}
+
+/* A frozen encoder, which prepares a batch, is made of what every model is made of. */
+static void a_frozen_model_of_the_same_layers_is_no_copy(void **state)
+{
+	static const char convolution[] = "conv.py:1 Conv2d.forward Conv2d@7 < "
+					  "train.py:9 Net.forward Net@1 < train.py:41 main";
+	static const char encoder[] = "conv.py:1 Conv2d.forward Conv2d@5 < "
+				      "encoder.py:5 Encoder.forward Encoder@2 < train.py:40 main";
+	static const struct moment moments[] = {
+		{ { .python = encoder }, VT_STAGE_FORWARD, 1 },
+		{ { .python = convolution, .forward = 1 }, VT_STAGE_FORWARD, 1 },
+		{ { .node = "ConvolutionBackward0", .sequence = 1 }, VT_STAGE_BACKWARD, 1 },
+		{ { .python = STEP, .forward = 1 }, VT_STAGE_OPTIMIZER, 1 },
+		{ { .python = encoder, .forward = 1 }, VT_STAGE_FORWARD, 2 },
+		{ { .python = convolution, .forward = 2 }, VT_STAGE_FORWARD, 2 },
+		{ { .node = "ConvolutionBackward0", .sequence = 2 }, VT_STAGE_BACKWARD, 2 },
+		{ { .python = STEP, .forward = 2 }, VT_STAGE_OPTIMIZER, 2 },
 	};
 
 	(void)state;
@@ -610,6 +632,7 @@ int main(void)
 		TEST(what_the_next_backward_pass_needs_serves_the_step),
 		TEST(what_the_last_backward_pass_needs_serves_the_step),
 		TEST(a_copy_in_a_wrapper_evaluates),
+		TEST(a_frozen_model_of_the_same_layers_is_no_copy),
 		TEST(a_closure_is_no_part_of_its_optimizer),
 		TEST(an_optimizer_that_calls_another_is_one),
 		TEST(a_step_with_autograd_enabled_is_an_optimizer),

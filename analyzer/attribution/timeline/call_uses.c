@@ -310,7 +310,10 @@ static void find_trained(struct search *search)
 	free(is_seen);
 }
 
-/* Calls of a copy of what is trained, in a module around it: an average of the weights. */
+/*
+ * Calls of a copy of what is trained, in a module around it: an average of the weights.  A copy has
+ * modules of its own: a convolution says nothing, which a frozen encoder has as well.
+ */
 static void find_wrappers(struct search *search)
 {
 	uint8_t *is_seen = vt_xcalloc((size_t)search->chains->nr_stacks + 1, 1);
@@ -323,7 +326,7 @@ static void find_wrappers(struct search *search)
 		if (!call || search->uses[call].wraps_trained || is_seen[stack])
 			continue;
 		links = vt_module_stacks_get(search->chains, stack, &nr);
-		if (nr >= 2 &&
+		if (nr >= 3 &&
 		    vt_map_find(&search->trained, (struct vt_key){ links[nr - 2].type, 1, 0 }))
 			search->uses[call].wraps_trained = 1;
 		else
