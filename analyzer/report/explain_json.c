@@ -28,8 +28,8 @@ static json_t *facts_json(struct vt_explain *explain)
 	json_t *object = json_object();
 
 	for (int fact = 0; fact < VT_NR_FACTS; fact++) {
-		char *text = vt_match_fact(&explain->analysis->attribution.match, explain->a,
-					   (enum vt_fact)fact);
+		char *text = vt_conditions_fact(&explain->analysis->attribution.match.conditions,
+						explain->a, (enum vt_fact)fact);
 
 		if (text)
 			vt_json_set(object, vt_fact_table_key((enum vt_fact)fact), text);

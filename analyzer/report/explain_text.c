@@ -137,8 +137,8 @@ static void print_facts(struct vt_explain *explain, FILE *out)
 {
 	fprintf(out, "\nfacts available to rules (stacks below)\n");
 	for (int fact = 0; fact < VT_NR_FACTS; fact++) {
-		char *text = vt_match_fact(&explain->analysis->attribution.match, explain->a,
-					   (enum vt_fact)fact);
+		char *text = vt_conditions_fact(&explain->analysis->attribution.match.conditions,
+						explain->a, (enum vt_fact)fact);
 
 		if (text)
 			fprintf(out, "  %-16s %s\n", vt_fact_table_key((enum vt_fact)fact), text);

@@ -3,26 +3,34 @@
 #define VT_ANALYZER_MATCH_H
 
 /*
- * Puts the facts of an allocation against the rules.  What a pattern says about one stack or one
- * string is remembered, and which rules are left for a site - the stacks, ranges and nodes of an
- * allocation and its free - so that a million allocations cost as much as their distinct sites.
+ * Puts the facts of an allocation against the rules.  Which rules are left for a site - the stacks,
+ * ranges and nodes of an allocation and its free - is remembered, and which of them the facts of an
+ * allocation lead to, so that a million allocations cost as much as their distinct ones.
  */
 
 #include <stdint.h>
 
-#include "analyzer/attribution/inference/facts.h"
+#include "analyzer/attribution/inference/conditions.h"
+#include "analyzer/base/decisions.h"
 #include "analyzer/base/map.h"
 #include "analyzer/base/util.h"
 
+struct vt_match_site {
+	uint32_t left; /* its first in vt_match.left */
+	uint32_t root; /* of what leads from an allocation's facts to its rule */
+};
+
 struct vt_match {
-	struct vt_facts *facts;
+	struct vt_conditions conditions;
 	const struct vt_rules *rules;
-	int8_t **memo; /* by condition, then by stack or node; 0 unknown, 1 fits, -1 does not */
-	int8_t **of_frames; /* the same by code object or native frame: stacks share them */
 	/* By rule, and one more: its first of `asked`, the conditions that a site leaves open. */
 	uint32_t *first_asked;
 	const struct vt_condition **asked;
-	struct vt_map sites;         /* site -> its first in `left` */
+	const struct vt_condition **by_id; /* the same by vt_condition.id */
+	struct vt_map sites;               /* site -> index into site_list */
+	VT_VECTOR(struct vt_match_site) site_list;
+	struct vt_decisions decisions;
+	struct vt_decision_list asked_now; /* of one allocation, in order */
 	VT_VECTOR(uint32_t) left;    /* numbers of rules, each site's in order and VT_NO_INDEX */
 	struct vt_map workspaces;    /* site -> whether it makes a library's workspace */
 };
@@ -38,10 +46,5 @@ const struct vt_rule *vt_match_rule(struct vt_match *match, const struct vt_allo
  * library or an operator works with.
  */
 int vt_match_is_workspace(struct vt_match *match, const struct vt_allocation *a);
-/*
- * What rules see of an allocation: the words that hold, or the text; the caller frees.  NULL:
- * nothing, or a stack.
- */
-char *vt_match_fact(struct vt_match *match, const struct vt_allocation *a, enum vt_fact fact);
 
 #endif
