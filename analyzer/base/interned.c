@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/base/hash.h"
 #include "analyzer/base/util.h"
 
 #define CHUNK_VALUES 255
@@ -16,20 +15,33 @@ struct vt_interned_chunk {
 	_Alignas(8) char values[];
 };
 
+__extension__ typedef unsigned __int128 wide;
+
+/* Both halves of a product depend on all bits of both factors. */
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+	wide product = (wide)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/*
+ * Two words for one multiplication, where vt_hash_mix takes two for each: what meets is compared,
+ * and a caller of the importer is a row of twenty numbers.
+ */
 static uint64_t hash_of(const void *value, size_t compared)
 {
 	const char *bytes = value;
-	uint64_t hash = 0, word;
-	uint32_t half;
+	uint64_t hash = 0x9e3779b97f4a7c15ull, words[2];
 
-	for (; compared >= sizeof(word); compared -= sizeof(word), bytes += sizeof(word)) {
-		memcpy(&word, bytes, sizeof(word));
-		hash = vt_hash_mix(hash, word);
+	for (; compared >= sizeof(words); compared -= sizeof(words), bytes += sizeof(words)) {
+		memcpy(words, bytes, sizeof(words));
+		hash = fold(words[0] ^ hash, words[1] ^ 0xbf58476d1ce4e5b9ull);
 	}
-	if (!compared)
-		return hash;
-	memcpy(&half, bytes, sizeof(half));
-	return vt_hash_mix(hash, half);
+	words[0] = words[1] = 0;
+	memcpy(words, bytes, compared);
+	hash = fold(words[0] ^ hash, words[1] ^ 0x94d049bb133111ebull);
+	return hash ^ hash >> 32;
 }
 
 /* Where it is, or would be. */

@@ -45,8 +45,10 @@ static char *query_of(const struct vt_scan *scan)
 	add_columns(&sql, scan);
 	vt_buffer_printf(&sql, ") FROM (SELECT ");
 	add_columns(&sql, scan);
-	vt_buffer_printf(&sql, " FROM %s NOT INDEXED WHERE %s > ? AND %s <= ? ORDER BY %s)",
-			 scan->table, scan->columns[0], scan->columns[0], scan->columns[0]);
+	vt_buffer_printf(
+		&sql, " FROM %s NOT INDEXED WHERE %s > ? AND %s <= ? AND (%s) ORDER BY %s)",
+		scan->table, scan->columns[0], scan->columns[0],
+		scan->unless_passed_over ? scan->unless_passed_over : "1", scan->columns[0]);
 	return vt_buffer_detach(&sql);
 }
 

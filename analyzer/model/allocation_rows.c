@@ -198,6 +198,12 @@ static void forget(void *context)
 	vt_allocation_times_release(&part->times);
 }
 
+/* Of those whose kind is another than a block's, VT_KIND_BLOCK. */
+static const char of_driver[] =
+	"callers IN (SELECT c.id FROM allocation_callers c JOIN allocation_made m ON m.id = c.made"
+	" WHERE m.kind <> 1)";
+_Static_assert(VT_KIND_BLOCK == 1, "of_driver");
+
 static void read_part(void *context, size_t number)
 {
 	struct part *part = (struct part *)context + number;
@@ -207,6 +213,7 @@ static void read_part(void *context, size_t number)
 		.nr_columns = VT_ARRAY_SIZE(columns),
 		.after = part->after,
 		.upto = part->upto,
+		.unless_passed_over = part->choice == VT_ALLOCATIONS_DRIVER ? of_driver : NULL,
 		.take = take,
 		.restart = forget,
 		.context = part,

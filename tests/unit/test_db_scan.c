@@ -34,8 +34,14 @@ static void restart(void *context)
 
 static struct vt_scan scan_of(struct seen *seen, int64_t after, int64_t upto)
 {
-	return (struct vt_scan){ "t",     columns, VT_ARRAY_SIZE(columns), after, upto, take,
-				 restart, seen };
+	return (struct vt_scan){ .table = "t",
+				 .columns = columns,
+				 .nr_columns = VT_ARRAY_SIZE(columns),
+				 .after = after,
+				 .upto = upto,
+				 .take = take,
+				 .restart = restart,
+				 .context = seen };
 }
 
 /* A finished recording that has these tables as well. */
@@ -113,6 +119,32 @@ static void what_is_no_number_is_left_to_sqlite(void **state)
 	assert_int_equal(seen.nr_restarts, 1);
 	assert_numbers(&seen);
 	vt_db_close(db);
+}
+
+/* What `take` would pass over: pages give it all the same. */
+static void sqlite_may_leave_out_what_is_passed_over(void **state)
+{
+	static const char *const tables[] = { numbers, numbers_only };
+
+	(void)state;
+	for (int is_of_pages = 0; is_of_pages < 2; is_of_pages++) {
+		struct vt_db *db = open_with(tables[is_of_pages]);
+		struct seen seen = { 0 };
+		struct vt_scan scan = scan_of(&seen, INT64_MIN, INT64_MAX);
+
+		scan.unless_passed_over = "b IN (1, 32767) OR b IS NULL";
+		assert_int_equal(vt_db_scan(db, &scan), 0);
+		if (is_of_pages) {
+			assert_numbers(&seen);
+		} else {
+			assert_int_equal(seen.rows.len, 3);
+			assert_row(&seen.rows.items[0], -4, 0, -1, 1u << 1);
+			assert_row(&seen.rows.items[1], 9, 1, 0, 0);
+			assert_row(&seen.rows.items[2], 70000, 32767, 140737488355328, 0);
+			vt_vector_release(&seen.rows);
+		}
+		vt_db_close(db);
+	}
 }
 
 static void assert_left_to_sqlite(struct vt_db *db, const char *why)
@@ -335,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_read_from_pages),
 		cmocka_unit_test(what_is_no_number_is_left_to_sqlite),
+		cmocka_unit_test(sqlite_may_leave_out_what_is_passed_over),
 		cmocka_unit_test(what_may_change_is_left_to_sqlite),
 		cmocka_unit_test(what_is_no_such_table_is_left_to_sqlite),
 		cmocka_unit_test(a_log_that_lies_beside_is_no_news_to_pages),
