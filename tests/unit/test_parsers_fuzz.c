@@ -481,9 +481,10 @@ static const char *const json_words[] = { "{",    "}",  "[",     "]",
 static const char *const rule_words[] = { "[rule x]", "[kind y]", "\n",     "=",      "*",
 					  "!",        ",",        "{kind}", "{name}", "not_",
 					  "default",  "1 MiB",    "#",      "[",      NULL };
-static const char *const toml_words[] = { "[", "]", "[[", "]]", "=", "\"\"\"", "'''", "\n", "{",
-					  "}", ".", ",", "0x", "inf", "1979-05-27",
-					  "\\U0010ffff", NULL };
+static const char *const toml_words[] = { "[",           "]",        "[[", "]]",  "=",
+					  "\"\"\"",      "'''",      "\n", "{",   "}",
+					  ".",           ",",        "0x", "inf", "1979-05-27",
+					  "\\U0010ffff", "\xc3\xa9", NULL };
 static const char *const term_words[] = {
 	"[term a]",    "[value a]", "[include]",   "\n",           "{",      "}",     "{a}",
 	"{mlp_bytes}", "where",     "not_",        ">=",           "yes",    "*",     "-",
