@@ -23,7 +23,7 @@ struct finding {
 	struct vt_trace *trace;
 	struct range *stretches;
 	size_t nr_stretches;
-	struct vt_map kinds; /* hash of what a lap asks -> kind + 1 */
+	struct vt_map kinds; /* hash of what a lap asks -> kind */
 	/* The lap that is read. */
 	struct vt_lap lap;
 	uint64_t hash;
