@@ -214,6 +214,7 @@ static void marks_of_a_framework_are_said_to_be_there(void **state)
 	assert_string_equal(diag.text,
 			    "run.db: no marks and no ranges of the program: its 2 marks"
 			    " begin and end ranges of a framework, which are stages");
+	vt_report_release(&report);
 	vt_analysis_close(&analysis);
 }
 
