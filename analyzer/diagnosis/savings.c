@@ -85,8 +85,8 @@ void vt_allocated_init(struct vt_allocated *allocated, const struct vt_timeline 
 		stretch = &allocated->stretches.items[i / STRETCH];
 		vt_timeline_add(timeline, moment, device, &totals);
 		if (vt_timeline_is_last_of_event(timeline, moment) &&
-		    totals.allocated_bytes > stretch->most_bytes)
-			stretch->most_bytes = totals.allocated_bytes;
+		    (int64_t)totals.allocated_bytes > stretch->most_bytes)
+			stretch->most_bytes = (int64_t)totals.allocated_bytes;
 	}
 }
 
@@ -151,7 +151,7 @@ static void add_stretch(struct adding *adding, uint32_t first, uint32_t end)
 	int64_t least =
 		relieve_to(adding, vt_moment_event(timeline->model, &timeline->moments[end - 1]));
 
-	if ((int64_t)stretch->most_bytes - least <= adding->peak)
+	if (stretch->most_bytes - least <= adding->peak)
 		return;
 	*adding = before;
 	look_into(adding, first, end);

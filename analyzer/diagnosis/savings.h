@@ -34,7 +34,7 @@ void vt_savings_add_cost(struct vt_savings *savings, const struct vt_allocation 
 /* Some moments of a timeline: allocated bytes in front of them, and at most behind one of them. */
 struct vt_allocated_stretch {
 	uint64_t before_bytes;
-	uint64_t most_bytes;
+	int64_t most_bytes; /* below 0 only in a damaged file */
 };
 
 /*

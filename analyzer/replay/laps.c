@@ -58,7 +58,7 @@ static void find_ranges(struct finding *finding)
 	const struct vt_trace *trace = finding->trace;
 	uint32_t live = 0;
 
-	finding->nr_stretches = trace->steps.len / STRETCH + 1;
+	finding->nr_stretches = (trace->steps.len + STRETCH - 1) / STRETCH;
 	finding->stretches = vt_xcalloc(finding->nr_stretches, sizeof(*finding->stretches));
 	for (size_t i = 0; i < trace->steps.len; i++) {
 		struct range *range = &finding->stretches[i / STRETCH], now;
@@ -88,6 +88,12 @@ static int32_t distance_of(const struct vt_lap *lap, const struct vt_trace_step 
 	return (int32_t)step->allocation - (int32_t)lap->first_allocation;
 }
 
+/* Only a damaged file frees what was not made yet: in a trace it is never given back then. */
+static int outlives(const struct vt_allocation *a, int64_t event)
+{
+	return a->freed_event > event || a->freed_event <= a->event;
+}
+
 /* What a lap finds of older blocks, and what it leaves: read once, of the first lap of a kind. */
 static void describe_kind(struct vt_trace *trace, const struct vt_lap *lap, size_t end,
 			  int64_t last_event)
@@ -102,7 +108,7 @@ static void describe_kind(struct vt_trace *trace, const struct vt_lap *lap, size
 	kind.nr_given = (uint32_t)laps->distances.len - kind.first;
 	for (size_t i = lap->first_step; i < end; i++)
 		if (steps[i].op == VT_TRACE_TAKE &&
-		    trace->model->allocations[steps[i].allocation].freed_event > last_event)
+		    outlives(&trace->model->allocations[steps[i].allocation], last_event))
 			vt_vector_push(&laps->distances, distance_of(lap, &steps[i]));
 	kind.nr_kept = (uint32_t)laps->distances.len - kind.first - kind.nr_given;
 	vt_vector_push(&laps->kinds, kind);
@@ -146,6 +152,9 @@ static uint64_t asked(const struct finding *finding, const struct vt_trace_step 
 	uint64_t distance = (uint64_t)distance_of(&finding->lap, step) << 3 | step->op;
 	uint32_t number;
 
+	/* What is given back tells its size by the block that a replay has; others have none. */
+	if (step->op == VT_TRACE_OTHER_GIVE)
+		return vt_hash_mix(distance, vt_trace_bytes(trace, step));
 	if (!is_taken(step))
 		return distance;
 	number = vt_trace_segment(trace, step);
@@ -194,7 +203,9 @@ static void cut(struct finding *finding)
 		count_live(&steps[i], &live);
 		if (is_taken(&steps[i]))
 			next_allocation = steps[i].allocation + 1;
+		/* One event may give back many: not between them. */
 		if (steps[i].op != VT_TRACE_GIVE || i + 1 == trace->steps.len ||
+		    vt_trace_event(trace, &steps[i + 1]) == vt_trace_event(trace, &steps[i]) ||
 		    i + 1 - finding->lap.first_step < LEAST_STEPS || live > few)
 			continue;
 		end_lap(finding, i + 1);

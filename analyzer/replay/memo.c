@@ -119,6 +119,19 @@ static int is_near(const struct vt_memo *memo, const struct vt_lap *lap, uint32_
 	return distance >= 0 || at < kind->nr_given;
 }
 
+/* Who may serve a request. */
+static uint64_t mix_server(const struct vt_memo *memo, const struct vt_trace_step *take,
+			   uint64_t hash)
+{
+	uint32_t number = vt_trace_segment(memo->trace, take);
+	const struct vt_trace_segment *segment;
+
+	if (number == VT_NO_INDEX)
+		return hash;
+	segment = &memo->trace->segments.items[number];
+	return vt_hash_mix(hash, (uint64_t)segment->stream << 32 | segment->pool);
+}
+
 /* Steps that the trace does not have, up to the last one of the lap; `next`: the first behind. */
 static uint64_t mix_more(struct vt_memo *memo, const struct vt_lap *lap,
 			 const struct vt_replay_state *state, uint64_t hash, size_t *next)
@@ -139,6 +152,8 @@ static uint64_t mix_more(struct vt_memo *memo, const struct vt_lap *lap,
 		hash = vt_hash_mix(hash, (uint64_t)((int64_t)more->event - first_event) << 3 |
 						 more->step.op);
 		hash = vt_hash_mix(hash, more->bytes);
+		if (more->step.op == VT_TRACE_TAKE)
+			hash = mix_server(memo, &more->step, hash);
 		if (is_near(memo, lap, number)) {
 			hash = vt_hash_mix(hash, number - lap->first_allocation);
 			continue;
@@ -312,10 +327,12 @@ static int place(struct vt_replay_state *state, struct vt_holding *held)
 	struct vt_piece *placed =
 		vt_pools_take_at(&state->pools, piece->address, piece->size_bytes);
 
-	if (placed)
+	if (placed) {
 		held->piece = placed;
-	else
+	} else {
+		state->occupied -= vt_replay_place(piece);
 		vt_holdings_remove(&state->holdings, held->allocation);
+	}
 	vt_pools_piece_free(&state->pools, piece);
 	return placed ? 0 : -1;
 }

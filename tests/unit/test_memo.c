@@ -134,6 +134,33 @@ static void pass(uint64_t length)
 	give(gradient);
 }
 
+/* Memory of others: two at a time, of two sizes in any order. */
+static void take_other(uint64_t bytes)
+{
+	struct vt_allocation_common *common = vt_xcalloc(1, sizeof(*common));
+	struct vt_allocation a = { .event = (uint32_t)++g.event,
+				   .freed_event = (uint32_t)VT_NEVER,
+				   .common = common };
+
+	common->kind = VT_KIND_SEGMENT;
+	common->size_bytes = bytes;
+	vt_vector_push(&g.commons, common);
+	add_step((uint32_t)g.allocations.len, VT_TRACE_OTHER_TAKE);
+	vt_vector_push(&g.allocations, a);
+	vt_vector_push(&g.segments, 0);
+}
+
+static void change_others(uint32_t others[2])
+{
+	uint32_t oldest = others[0];
+
+	others[0] = others[1];
+	others[1] = (uint32_t)g.allocations.len;
+	take_other((10 + 90 * below(2)) * MIB);
+	g.allocations.items[oldest].freed_event = (uint32_t)++g.event;
+	add_step(oldest, VT_TRACE_OTHER_GIVE);
+}
+
 /*
  * Batches of several lengths, each of which is let go when the next one is there.  Now and then a
  * block that stays is another one, so that laps of one kind find free memory elsewhere, or a
@@ -141,8 +168,12 @@ static void pass(uint64_t length)
  */
 static void train(void)
 {
-	struct block batch[2], table = take(5 * MIB);
+	struct block batch[2], table;
+	uint32_t others[2] = { 0, 1 };
 
+	take_other(10 * MIB);
+	take_other(100 * MIB);
+	table = take(5 * MIB);
 	take_two(batch, 4096);
 	for (int layer = 0; layer < LAYERS; layer++)
 		take(2 * MIB);
@@ -154,6 +185,8 @@ static void train(void)
 			give(table);
 			table = take((1 + below(2)) * 5 * MIB);
 		}
+		if (lap > LAPS / 2 && lap % 4 == 0)
+			change_others(others);
 		take_two(batch, length * 8192);
 		give(old[0]);
 		if (lap % PHANTOM == 0)
@@ -270,7 +303,7 @@ static void the_recorded_settings(void **state)
 	struct vt_replay replay;
 
 	(void)state;
-	assert_true(compare(options) < 40);
+	assert_true(compare(options) < 70);
 	options.is_compared = 1;
 	vt_replay_run(&replay, &g.trace, &options);
 	assert_int_equal(replay.nr_blocks_elsewhere, 0);
@@ -290,7 +323,7 @@ static void other_settings(void **state)
 		assert_int_equal(vt_settings_parse(&options.settings, texts[i], NULL), 0);
 		/* Compared, each block is elsewhere: what is counted is counted for all laps. */
 		options.is_compared = i == 0;
-		assert_true(compare(options) < 40);
+		assert_true(compare(options) < 70);
 	}
 }
 
@@ -311,13 +344,13 @@ static void a_step_that_is_special(void **state)
 
 	(void)state;
 	options.emptied_step = g.trace.steps.len * 2 / 3;
-	assert_true(compare(options) < 50);
+	assert_true(compare(options) < 70);
 	options.noted_step = options.emptied_step + 1000;
 	options.noted = &noted;
-	assert_true(compare(options) < 50);
+	assert_true(compare(options) < 70);
 	options.emptied_step = SIZE_MAX;
 	options.noted_step = g.trace.steps.len * 9 / 10;
-	assert_true(compare(options) < 50);
+	assert_true(compare(options) < 70);
 }
 
 /* Some blocks are not there, or smaller, in stretches of many laps. */
@@ -342,7 +375,7 @@ static void changed_requests(void **state)
 	options.changed = changed.items;
 	options.nr_changed = changed.len;
 	assert_true(changed.len > 2000);
-	assert_true(compare(options) < 50);
+	assert_true(compare(options) < 70);
 	vt_vector_release(&changed);
 }
 
@@ -375,7 +408,7 @@ static void steps_that_the_trace_does_not_have(void **state)
 	options.more = added.items;
 	options.nr_more = added.len;
 	assert_true(added.len > LAPS);
-	assert_true(compare(options) < 50);
+	assert_true(compare(options) < 70);
 	vt_vector_release(&added);
 }
 
@@ -393,7 +426,7 @@ static void requests_that_the_caller_says(void **state)
 	(void)state;
 	options.request_of = halves;
 	options.request_context = &g.trace;
-	assert_true(compare(options) < 60);
+	assert_true(compare(options) < 80);
 }
 
 /* The pieces of a recording at a moment, by a way that passes laps and by one that does not. */
