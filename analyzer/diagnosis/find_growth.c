@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/base/map.h"
+#include "analyzer/base/search.h"
 #include "analyzer/base/units.h"
 #include "analyzer/diagnosis/leaks.h"
 #include "analyzer/diagnosis/workload.h"
@@ -251,11 +252,10 @@ static void add_growth_to_peak(struct vt_finding_context *context, const struct 
 	const struct vt_iterations *iterations = &leaks->iterations;
 	struct retained retained = { .largest = VT_NO_INDEX };
 	struct vt_savings savings = { 0 };
-	uint32_t at = 0;
+	uint32_t at = (uint32_t)vt_search_first(i, iterations->nr,
+						iterations->ends[i + 1] < context->event);
 	char one[VT_UNITS_MAX];
 
-	while (at < iterations->nr && iterations->ends[at + 1] < context->event)
-		at++;
 	while (at && add_retained(context, leaks, at - 1, &retained)) {
 		retained.nr_steps++;
 		at--;

@@ -150,20 +150,14 @@ static uint64_t asked(const struct finding *finding, const struct vt_trace_step 
 {
 	const struct vt_trace *trace = finding->trace;
 	uint64_t distance = (uint64_t)distance_of(&finding->lap, step) << 3 | step->op;
-	uint32_t number;
 
 	/* What is given back tells its size by the block that a replay has; others have none. */
 	if (step->op == VT_TRACE_OTHER_GIVE)
 		return vt_hash_mix(distance, vt_trace_bytes(trace, step));
 	if (!is_taken(step))
 		return distance;
-	number = vt_trace_segment(trace, step);
-	if (number != VT_NO_INDEX && step->op == VT_TRACE_TAKE) {
-		const struct vt_trace_segment *segment = &trace->segments.items[number];
-
-		distance = vt_hash_mix(distance, (uint64_t)segment->stream << 32 | segment->pool);
-	}
-	return vt_hash_mix(distance, vt_trace_bytes(trace, step));
+	return vt_hash_mix(vt_hash_mix(distance, vt_trace_server(trace, step)),
+			   vt_trace_bytes(trace, step));
 }
 
 static uint64_t recorded(const struct finding *finding, const struct vt_trace_step *step)

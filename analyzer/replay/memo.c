@@ -6,11 +6,6 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/replay/allocator.h"
 
-static int is_collecting(const struct vt_settings *settings)
-{
-	return settings->gc_threshold > 0 && settings->memory_fraction < 1;
-}
-
 static size_t nr_laps(const struct vt_memo *memo)
 {
 	size_t len = memo->trace->laps.items.len;
@@ -31,7 +26,7 @@ void vt_memo_init(struct vt_memo *memo, const struct vt_trace *trace,
 	memset(memo, 0, sizeof(*memo));
 	memo->trace = trace;
 	memo->options = options;
-	go_to(memo, is_collecting(&options->settings) ? nr_laps(memo) : 0);
+	go_to(memo, vt_settings_is_collecting(&options->settings) ? nr_laps(memo) : 0);
 }
 
 void vt_memo_release(struct vt_memo *memo)
@@ -119,19 +114,6 @@ static int is_near(const struct vt_memo *memo, const struct vt_lap *lap, uint32_
 	return distance >= 0 || at < kind->nr_given;
 }
 
-/* Who may serve a request. */
-static uint64_t mix_server(const struct vt_memo *memo, const struct vt_trace_step *take,
-			   uint64_t hash)
-{
-	uint32_t number = vt_trace_segment(memo->trace, take);
-	const struct vt_trace_segment *segment;
-
-	if (number == VT_NO_INDEX)
-		return hash;
-	segment = &memo->trace->segments.items[number];
-	return vt_hash_mix(hash, (uint64_t)segment->stream << 32 | segment->pool);
-}
-
 /* Steps that the trace does not have, up to the last one of the lap; `next`: the first behind. */
 static uint64_t mix_more(struct vt_memo *memo, const struct vt_lap *lap,
 			 const struct vt_replay_state *state, uint64_t hash, size_t *next)
@@ -153,7 +135,7 @@ static uint64_t mix_more(struct vt_memo *memo, const struct vt_lap *lap,
 						 more->step.op);
 		hash = vt_hash_mix(hash, more->bytes);
 		if (more->step.op == VT_TRACE_TAKE)
-			hash = mix_server(memo, &more->step, hash);
+			hash = vt_hash_mix(hash, vt_trace_server(memo->trace, &more->step));
 		if (is_near(memo, lap, number)) {
 			hash = vt_hash_mix(hash, number - lap->first_allocation);
 			continue;

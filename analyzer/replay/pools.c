@@ -52,10 +52,9 @@ struct vt_pool *vt_pools_half(struct vt_pools *pools, uint32_t number, int is_sm
 	return pools->halves.items[at];
 }
 
-/* Without a limit below the whole device the allocator neither counts ages nor collects. */
 int vt_pools_is_collecting(const struct vt_pools *pools)
 {
-	return pools->settings.gc_threshold > 0 && pools->settings.memory_fraction < 1;
+	return vt_settings_is_collecting(&pools->settings);
 }
 
 uint64_t vt_pools_allowed_bytes(const struct vt_pools *pools)

@@ -2,7 +2,7 @@
 #ifndef VT_ANALYZER_REPLAY_TYPES_H
 #define VT_ANALYZER_REPLAY_TYPES_H
 
-/* What a replay is told, what it comes to, and where it is in between: replay.h. */
+/* The options of a replay, its result, and its state on the way (replay.h). */
 
 #include "analyzer/base/hash.h"
 #include "analyzer/replay/card.h"

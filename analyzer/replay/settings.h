@@ -79,4 +79,13 @@ uint64_t vt_settings_granule(const struct vt_settings *settings, int is_small);
 int vt_settings_is_split(const struct vt_settings *settings, uint64_t rounded_bytes,
 			 uint64_t remainder_bytes);
 
+/*
+ * Whether ages of free memory are counted and old segments given back: without a limit below the
+ * whole device the allocator does neither.
+ */
+static inline int vt_settings_is_collecting(const struct vt_settings *settings)
+{
+	return settings->gc_threshold > 0 && settings->memory_fraction < 1;
+}
+
 #endif

@@ -120,6 +120,8 @@ uint64_t vt_trace_request(const struct vt_trace *trace, uint32_t allocation);
 int64_t vt_trace_event(const struct vt_trace *trace, const struct vt_trace_step *step);
 /* TAKE, FAILED: index into `segments`, VT_NO_INDEX; others: VT_NO_INDEX. */
 uint32_t vt_trace_segment(const struct vt_trace *trace, const struct vt_trace_step *step);
+/* TAKE: who may serve it, one number for its stream and private pool; 0: the default ones. */
+uint64_t vt_trace_server(const struct vt_trace *trace, const struct vt_trace_step *step);
 /* TAKE, FAILED: the request; memory of others: its size. */
 uint64_t vt_trace_bytes(const struct vt_trace *trace, const struct vt_trace_step *step);
 

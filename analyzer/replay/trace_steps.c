@@ -44,6 +44,17 @@ uint32_t vt_trace_segment(const struct vt_trace *trace, const struct vt_trace_st
 	return step->op == VT_TRACE_FAILED ? trace->failed_segments[step->allocation] : VT_NO_INDEX;
 }
 
+uint64_t vt_trace_server(const struct vt_trace *trace, const struct vt_trace_step *step)
+{
+	uint32_t number = vt_trace_segment(trace, step);
+	const struct vt_trace_segment *segment;
+
+	if (number == VT_NO_INDEX)
+		return 0;
+	segment = &trace->segments.items[number];
+	return (uint64_t)segment->stream << 32 | segment->pool;
+}
+
 uint64_t vt_trace_bytes(const struct vt_trace *trace, const struct vt_trace_step *step)
 {
 	switch (step->op) {

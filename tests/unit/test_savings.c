@@ -123,7 +123,7 @@ static uint32_t below(uint64_t *seed, uint32_t nr)
 	return (uint32_t)((*seed >> 33) % nr);
 }
 
-/* Event by event: each allocation comes with an event of its own, and goes with one or none. */
+/* Adds up event by event: every allocation begins at one, and ends at another or never. */
 static uint64_t peak_by_events(const struct vt_allocation *all, const struct vt_savings *savings,
 			       uint32_t nr_events)
 {

@@ -311,8 +311,8 @@ static void find_trained(struct search *search)
 }
 
 /*
- * Calls of a copy of what is trained, in a module around it: an average of the weights.  A copy has
- * modules of its own: a convolution says nothing, which a frozen encoder has as well.
+ * Calls of a copy of what is trained, in a module around it: an average of the weights.  A copy
+ * contains modules; a single convolution proves nothing, as a frozen encoder has some, too.
  */
 static void find_wrappers(struct search *search)
 {
