@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -52,10 +53,21 @@ def has(entry):
     return all(version(library) != "-" for library in entry.options.get("needs", ()))
 
 
+def imported(file):
+    """The file, and what it imports from its folder, in turn: what a case says may stand in another case's file."""
+    found, todo = [], [file]
+    while todo:
+        path = todo.pop()
+        found.append(path)
+        names = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+        todo += [at for name in names if (at := path.parent / f"{name}.py").exists() and at not in found + todo]
+    return found
+
+
 def key(entry, oracles=()):
     """Whatever a run depends on but vtrace itself; the truth depends on the oracle, too."""
     text = hashlib.sha256(entry.name.encode())
-    paths = [entry.file, HERE / "cases" / "stage.py"]
+    paths = [*imported(entry.file), HERE / "cases" / "stage.py"]
     if entry.oracle != ORACLE:
         paths += sorted(entry.file.parent.glob("program*"))
     for folder in oracles:

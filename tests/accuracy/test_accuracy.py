@@ -100,6 +100,13 @@ def test_a_path_is_right_only_if_it_ends_in_the_full_name(owner, verdict):
     assert found.paths == {verdict: MIB}
 
 
+def test_a_truth_is_asked_again_when_what_its_case_imports_changes(tmp_path):
+    for name, text in (("case", "import os\nfrom other import x\n"), ("other", "import case\nfrom third import y\n"),
+                       ("third", ""), ("apart", "")):
+        (tmp_path / f"{name}.py").write_text(text)
+    assert {path.stem for path in runs.imported(tmp_path / "case.py")} == {"case", "other", "third"}
+
+
 def test_births_are_joined_by_order_past_what_only_one_run_has():
     sizes = [(n + 1) * 8 * MIB for n in range(40)]
     births = [(100 + n, size) for n, size in enumerate(sizes)]

@@ -132,7 +132,8 @@ class Pictures(Dataset):
         return torch.randn(3, 96, 96), torch.randint(0, 11, (96, 96))
 
 
-@case(family="torchvision", mode="segmentation, SGD, pinned batches", roles={"*": "conv"}, steps=3,
+@case(family="torchvision", mode="segmentation, SGD, pinned batches", steps=3,
+      roles={":BatchNorm2d": "norm", "*": "conv"},
       functions={"cross_entropy": "logits"}, stages=("forward", "backward", "optimizer"))
 def segments():
     from torchvision.models.segmentation import lraspp_mobilenet_v3_large

@@ -47,7 +47,7 @@ class Speech(Dataset):
 
 @case(family="transformers Trainer", mode="CTC of HuBERT by an own compute_loss, fp16, ear frozen, evaluated", steps=2,
       micro_batches=2,
-      roles={**HF, "*feature_extractor.*": "conv", "*pos_conv_embed*": "conv", "*.feed_forward": "mlp"},
+      roles={**HF, "*feature_extractor.*": "conv", "*pos_conv_embed*": "embedding", "*.feed_forward": "mlp"},
       heads=["lm_head"], stages=("forward", "backward", "optimizer", "evaluation"))
 def spells_sounds():
     from transformers import HubertConfig, HubertForCTC, Trainer
@@ -179,7 +179,8 @@ class Scenes(Dataset):
 
 
 @case(family="torchvision detection", mode="RetinaNet on ResNet 18, its own losses, warm-up, evaluated", steps=3,
-      roles={"*": "conv"}, stages=("forward", "backward", "optimizer", "evaluation"))
+      roles={"*": "conv"}, functions={"compute_loss": "other"},
+      stages=("forward", "backward", "optimizer", "evaluation"))
 def finds_boxes():
     from torchvision.models.detection import RetinaNet
     from torchvision.models.detection.backbone_utils import resnet_fpn_backbone

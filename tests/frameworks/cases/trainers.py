@@ -7,9 +7,12 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 V, T = 8000, 112
-HF = {"*.self_attn": "attention", "*.attn": "attention", "*.attention": "attention", "*.rotary_emb": "attention",
-      "*.mlp": "mlp", "*.intermediate": "mlp", "*layer.?.output": "mlp", "*norm*": "norm", "*.ln_?": "norm",
-      "*LayerNorm": "norm"}
+# BertSelfOutput and BertOutput project in a module of their own; what they make themselves is the sum with the input.
+HF = {"*norm*": "norm", "*.ln_?": "norm", "*LayerNorm": "norm",
+      "*.self_attn": "attention", "*.attn": "attention", "*.attention": "attention", "*.rotary_emb": "attention",
+      "*.attention.output.*": "attention", "*.attention.output": "residual",
+      "*.mlp": "mlp", "*.intermediate": "mlp", "*layer.?.output.*": "mlp", "*layer.?.output": "residual",
+      "*.embeddings": "embedding"}
 
 
 def llama(**more):
