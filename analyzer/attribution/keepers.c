@@ -47,7 +47,7 @@ static void add_modules(struct vt_buffer *text, const struct vt_facts *facts, ui
 {
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&facts->stages->chains, stack, &nr);
+		vt_module_stacks_get(&facts->stages->module_stacks, stack, &nr);
 
 	for (uint32_t i = 0; i < nr && i < MODULES_SHOWN; i++)
 		vt_buffer_printf(text, "%s%s", i ? " < " : " in ",
@@ -103,7 +103,7 @@ static enum vt_keeper find_node(struct vt_facts *facts, const struct vt_describe
 	if (is_bit(lifetimes, VT_LIFETIME_OPERATION))
 		return VT_KEEPER_OPERATION;
 	/* Made in the pass, of no recomputed forward, and taken in the same pass. */
-	vt_module_stacks_get(&facts->stages->chains, a->common->made->python_stack, &nr);
+	vt_module_stacks_get(&facts->stages->module_stacks, a->common->made->python_stack, &nr);
 	is_gradient =
 		(a->common->made->node_class || (span && span->stage == VT_STAGE_BACKWARD)) &&
 		(!nr || vt_producer_stack(facts->model, a) != a->common->made->python_stack) &&

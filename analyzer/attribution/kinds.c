@@ -73,7 +73,7 @@ static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack,
 {
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&kinds->facts->stages->chains, python_stack, &nr);
+		vt_module_stacks_get(&kinds->facts->stages->module_stacks, python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
@@ -88,7 +88,7 @@ static uint32_t kind_of_modules(const struct vt_kinds *kinds, uint32_t python_st
 {
 	uint32_t *known;
 
-	if (python_stack >= kinds->facts->stages->chains.nr_stacks)
+	if (python_stack >= kinds->facts->stages->module_stacks.nr_stacks)
 		return NO_KIND;
 	known = &kinds->of_modules[python_stack];
 	if (*known == NOT_ASKED)
@@ -122,7 +122,7 @@ static uint32_t kind_of_class(const struct vt_kinds *kinds, struct vt_map *class
 
 static void find_insides(struct vt_kinds *kinds)
 {
-	const struct vt_module_stacks *chains = &kinds->facts->stages->chains;
+	const struct vt_module_stacks *module_stacks = &kinds->facts->stages->module_stacks;
 	struct vt_map classes = { 0 };
 	uint64_t convolutions = 0;
 
@@ -132,9 +132,10 @@ static void find_insides(struct vt_kinds *kinds)
 			kinds->alternating |= 1u << k;
 		else if (is_kind(kinds, k, "conv"))
 			convolutions = 1u << k;
-	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
+	for (uint32_t stack = 0; stack < module_stacks->nr_stacks; stack++) {
 		uint32_t nr;
-		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+		const struct vt_module_link *links =
+			vt_module_stacks_get(module_stacks, stack, &nr);
 		uint64_t inner = 0;
 
 		for (uint32_t i = 0; i < nr; i++) {
@@ -163,12 +164,12 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 	kinds->facts = facts;
 	kinds->rules = facts->rules;
 	kinds->layer_kind = NO_KIND;
-	kinds->of_modules = vt_xcalloc((size_t)facts->stages->chains.nr_stacks + 1,
+	kinds->of_modules = vt_xcalloc((size_t)facts->stages->module_stacks.nr_stacks + 1,
 				       sizeof(*kinds->of_modules));
-	for (uint32_t stack = 0; stack < facts->stages->chains.nr_stacks; stack++) {
+	for (uint32_t stack = 0; stack < facts->stages->module_stacks.nr_stacks; stack++) {
 		uint32_t nr;
 		const struct vt_module_link *links =
-			vt_module_stacks_get(&facts->stages->chains, stack, &nr);
+			vt_module_stacks_get(&facts->stages->module_stacks, stack, &nr);
 		struct vt_kind_holder one = { 0, NO_KIND };
 
 		kinds->of_modules[stack] = NOT_ASKED;
@@ -216,8 +217,8 @@ static uint32_t find_beside(struct vt_kinds *kinds, const struct vt_allocation *
 	const char *op = vt_operators_name(&kinds->facts->operators, a->common->made->native_stack);
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&kinds->facts->stages->chains,
-			      vt_producer_stack(kinds->facts->model, a), &nr);
+		vt_module_stacks_get(&kinds->facts->stages->module_stacks,
+				     vt_producer_stack(kinds->facts->model, a), &nr);
 
 	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++) {
 		const struct vt_globs *beside = &kinds->rules->kinds[k].beside;
@@ -256,7 +257,7 @@ static uint32_t find_operator(struct vt_kinds *kinds, const struct vt_allocation
 	uint32_t kind = find_text(kinds, op, OP);
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&kinds->facts->stages->chains, stack, &nr);
+		vt_module_stacks_get(&kinds->facts->stages->module_stacks, stack, &nr);
 
 	if (!nr || !is_kind(kinds, kind, "residual"))
 		return kind;
@@ -307,7 +308,7 @@ static int find_passing(const struct vt_kinds *kinds, uint32_t native_stack, uin
 	const char *op = vt_operators_name(&kinds->facts->operators, native_stack);
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&kinds->facts->stages->chains, stack, &nr);
+		vt_module_stacks_get(&kinds->facts->stages->module_stacks, stack, &nr);
 
 	return (op && vt_globs_match(&kinds->rules->passing.op, op)) ||
 	       (nr && vt_globs_match(&kinds->rules->passing.module, class_of(kinds, &links[0])));

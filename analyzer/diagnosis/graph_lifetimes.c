@@ -135,7 +135,7 @@ void vt_graph_lifetimes_see(struct vt_graph_lifetimes *lifetimes, const struct v
 static const struct vt_module_link *modules_of(const struct vt_graph_lifetimes *lifetimes,
 					       uint32_t stack, uint32_t *nr)
 {
-	return vt_module_stacks_get(&lifetimes->context->facts->stages->chains, stack, nr);
+	return vt_module_stacks_get(&lifetimes->context->facts->stages->module_stacks, stack, nr);
 }
 
 /*

@@ -116,7 +116,7 @@ static json_t *modules(const struct vt_blocks *blocks, const struct vt_allocatio
 	json_t *array = json_array();
 	uint32_t nr;
 	const struct vt_module_link *links = vt_module_stacks_get(
-		&analysis->stages.chains, vt_producer_stack(&analysis->model, a), &nr);
+		&analysis->stages.module_stacks, vt_producer_stack(&analysis->model, a), &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
 		vt_json_append(array, vt_model_text(&analysis->model, links[i].type));

@@ -150,8 +150,9 @@ static void print_module(const struct vt_explain *explain, FILE *out)
 {
 	const char *path = explain->module;
 	uint32_t nr;
-	const struct vt_module_link *links = vt_module_stacks_get(
-		&explain->analysis->stages.chains, explain->a->common->made->python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&explain->analysis->stages.module_stacks,
+				     explain->a->common->made->python_stack, &nr);
 
 	if (path || nr)
 		fprintf(out, "module   %s", !path ? "" : *path ? path : "(root)");

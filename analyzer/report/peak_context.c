@@ -74,7 +74,7 @@ void vt_peak_context_find(struct vt_peak_context *place, struct vt_analysis *ana
 		python = oom->python_stack;
 		node = oom->node_class;
 	}
-	links = vt_module_stacks_get(&analysis->stages.chains, python, &nr);
+	links = vt_module_stacks_get(&analysis->stages.module_stacks, python, &nr);
 	if (nr)
 		name = vt_model_text(&analysis->model, links[0].type);
 	else if (node)

@@ -19,7 +19,7 @@ struct thread {
 
 struct pass {
 	const struct vt_model *model;
-	const struct vt_module_stacks *chains;
+	const struct vt_module_stacks *module_stacks;
 	struct vt_calls *calls;
 	VT_VECTOR(struct vt_call) found;
 	VT_VECTOR(struct vt_call_place) places;
@@ -42,7 +42,8 @@ static struct vt_module_link outermost_module(const struct pass *pass, uint32_t 
 {
 	static const struct vt_module_link none = { 0, 0 };
 	uint32_t nr;
-	const struct vt_module_link *links = vt_module_stacks_get(pass->chains, python_stack, &nr);
+	const struct vt_module_link *links =
+		vt_module_stacks_get(pass->module_stacks, python_stack, &nr);
 
 	return nr ? links[nr - 1] : none;
 }
@@ -85,7 +86,7 @@ static void add_place(struct pass *pass, uint32_t python_stack, uint32_t ordinal
 {
 	struct vt_call_place place = { python_stack, ordinal };
 
-	/* Of a stack with a module: the chains have it. */
+	/* Of a stack with a module: module_stacks has it. */
 	if (pass->last_ordinal[python_stack] == ordinal)
 		return;
 	pass->last_ordinal[python_stack] = ordinal;
@@ -133,16 +134,16 @@ static int compare_places(const void *a, const void *b)
 }
 
 void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
-		   const struct vt_module_stacks *chains)
+		   const struct vt_module_stacks *module_stacks)
 {
 	const struct vt_model *model = timeline->model;
-	struct pass pass = { .model = model, .chains = chains, .calls = calls };
+	struct pass pass = { .model = model, .module_stacks = module_stacks, .calls = calls };
 	struct vt_call none = { .end_event = VT_NEVER };
 
 	memset(calls, 0, sizeof(*calls));
 	calls->by_allocation =
 		vt_xzeros((size_t)model->nr_allocations + 1, sizeof(*calls->by_allocation));
-	pass.last_ordinal = vt_xcalloc(chains->nr_stacks + 1, sizeof(*pass.last_ordinal));
+	pass.last_ordinal = vt_xcalloc(module_stacks->nr_stacks + 1, sizeof(*pass.last_ordinal));
 	vt_vector_push(&pass.found, none);
 	for (uint32_t i = 0; i < timeline->nr; i++) {
 		const struct vt_moment *moment = &timeline->moments[i];

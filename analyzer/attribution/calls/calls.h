@@ -48,7 +48,7 @@ struct vt_calls {
 };
 
 void vt_calls_init(struct vt_calls *calls, const struct vt_timeline *timeline,
-		   const struct vt_module_stacks *chains);
+		   const struct vt_module_stacks *module_stacks);
 void vt_calls_release(struct vt_calls *calls);
 
 /* The call in which an allocation (index in the model) was made; NULL: in none. */

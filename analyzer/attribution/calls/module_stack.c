@@ -51,12 +51,14 @@ static int has_address(const address_set *set, uint64_t address)
 }
 
 /* Everything that an embedding lies in. */
-static void find_token_models(const struct vt_module_stacks *chains, const struct vt_model *model,
-			      const struct vt_rules *rules, address_set *set)
+static void find_token_models(const struct vt_module_stacks *module_stacks,
+			      const struct vt_model *model, const struct vt_rules *rules,
+			      address_set *set)
 {
-	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
+	for (uint32_t stack = 0; stack < module_stacks->nr_stacks; stack++) {
 		uint32_t nr;
-		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+		const struct vt_module_link *links =
+			vt_module_stacks_get(module_stacks, stack, &nr);
 
 		if (!nr ||
 		    !vt_globs_match(&rules->token_model, vt_model_text(model, links[0].type)))
@@ -83,17 +85,18 @@ static int compare_candidates(const void *a, const void *b)
 	return x->child < y->child ? -1 : x->child > y->child;
 }
 
-static void find_heads(struct vt_module_stacks *chains, const struct vt_model *model,
+static void find_heads(struct vt_module_stacks *module_stacks, const struct vt_model *model,
 		       const struct vt_rules *rules)
 {
 	address_set token_models = { 0 };
 	VT_VECTOR(struct candidate) found = { 0 };
 	size_t end;
 
-	find_token_models(chains, model, rules, &token_models);
-	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
+	find_token_models(module_stacks, model, rules, &token_models);
+	for (uint32_t stack = 0; stack < module_stacks->nr_stacks; stack++) {
 		uint32_t nr;
-		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+		const struct vt_module_link *links =
+			vt_module_stacks_get(module_stacks, stack, &nr);
 
 		if (nr >= 2 && has_address(&token_models, links[1].address) &&
 		    vt_globs_match(&rules->product.module, vt_model_text(model, links[0].type))) {
@@ -110,59 +113,61 @@ static void find_heads(struct vt_module_stacks *chains, const struct vt_model *m
 		if (found.items[end - 1].child != found.items[i].child)
 			continue;
 		for (size_t j = i; j < end; j++)
-			chains->is_head[found.items[j].stack] = 1;
+			module_stacks->is_head[found.items[j].stack] = 1;
 	}
 	vt_vector_release(&token_models);
 	vt_vector_release(&found);
 }
 
 /* A script may call the head itself, and some stand deeper than beside the model of tokens. */
-static void mark_wide_product(struct vt_module_stacks *chains, const struct vt_model *model,
+static void mark_wide_product(struct vt_module_stacks *module_stacks, const struct vt_model *model,
 			      const struct vt_rules *rules)
 {
 	uint64_t address = vt_vocabulary_products_find(model, rules);
 
-	for (uint32_t stack = 0; address && stack < chains->nr_stacks; stack++) {
+	for (uint32_t stack = 0; address && stack < module_stacks->nr_stacks; stack++) {
 		uint32_t nr;
-		const struct vt_module_link *links = vt_module_stacks_get(chains, stack, &nr);
+		const struct vt_module_link *links =
+			vt_module_stacks_get(module_stacks, stack, &nr);
 
 		if (nr && links[0].address == address)
-			chains->is_head[stack] = 1;
+			module_stacks->is_head[stack] = 1;
 	}
 }
 
-void vt_module_stacks_init(struct vt_module_stacks *chains, const struct vt_model *model,
-		    const struct vt_rules *rules)
+void vt_module_stacks_init(struct vt_module_stacks *module_stacks, const struct vt_model *model,
+			   const struct vt_rules *rules)
 {
 	link_vector links = { 0 };
 
-	chains->nr_stacks = model->frames.python_tree.nr_stacks;
-	chains->first = vt_xcalloc(chains->nr_stacks + 1, sizeof(*chains->first));
-	chains->is_head = vt_xcalloc(chains->nr_stacks + 1, 1);
-	for (uint32_t stack = 0; stack < chains->nr_stacks; stack++) {
-		chains->first[stack] = (uint32_t)links.len;
+	module_stacks->nr_stacks = model->frames.python_tree.nr_stacks;
+	module_stacks->first =
+		vt_xcalloc(module_stacks->nr_stacks + 1, sizeof(*module_stacks->first));
+	module_stacks->is_head = vt_xcalloc(module_stacks->nr_stacks + 1, 1);
+	for (uint32_t stack = 0; stack < module_stacks->nr_stacks; stack++) {
+		module_stacks->first[stack] = (uint32_t)links.len;
 		add_stack(&links, &model->frames, stack);
 	}
-	chains->first[chains->nr_stacks] = (uint32_t)links.len;
-	chains->links = links.items;
-	find_heads(chains, model, rules);
-	mark_wide_product(chains, model, rules);
+	module_stacks->first[module_stacks->nr_stacks] = (uint32_t)links.len;
+	module_stacks->links = links.items;
+	find_heads(module_stacks, model, rules);
+	mark_wide_product(module_stacks, model, rules);
 }
 
-void vt_module_stacks_release(struct vt_module_stacks *chains)
+void vt_module_stacks_release(struct vt_module_stacks *module_stacks)
 {
-	free(chains->links);
-	free(chains->first);
-	free(chains->is_head);
-	memset(chains, 0, sizeof(*chains));
+	free(module_stacks->links);
+	free(module_stacks->first);
+	free(module_stacks->is_head);
+	memset(module_stacks, 0, sizeof(*module_stacks));
 }
 
-const struct vt_module_link *vt_module_stacks_get(const struct vt_module_stacks *chains,
+const struct vt_module_link *vt_module_stacks_get(const struct vt_module_stacks *module_stacks,
 						  uint32_t python_stack, uint32_t *nr)
 {
 	*nr = 0;
-	if (python_stack >= chains->nr_stacks)
+	if (python_stack >= module_stacks->nr_stacks)
 		return NULL;
-	*nr = chains->first[python_stack + 1] - chains->first[python_stack];
-	return chains->links + chains->first[python_stack];
+	*nr = module_stacks->first[python_stack + 1] - module_stacks->first[python_stack];
+	return module_stacks->links + module_stacks->first[python_stack];
 }

@@ -4,7 +4,7 @@
 
 /*
  * The modules that a Python stack runs through, innermost first ("Linear < MLP < Block"), one entry
- * per instance, and what can be said about module trees from all chains together.
+ * per instance, and what can be said about module trees from all stacks together.
  */
 
 #include <stdint.h>
@@ -26,12 +26,12 @@ struct vt_module_stacks {
 	uint32_t nr_stacks;
 };
 
-void vt_module_stacks_init(struct vt_module_stacks *chains, const struct vt_model *model,
-		    const struct vt_rules *rules);
-void vt_module_stacks_release(struct vt_module_stacks *chains);
+void vt_module_stacks_init(struct vt_module_stacks *module_stacks, const struct vt_model *model,
+			   const struct vt_rules *rules);
+void vt_module_stacks_release(struct vt_module_stacks *module_stacks);
 
 /* The links of one stack; *nr is 0 where there is no module. */
-const struct vt_module_link *vt_module_stacks_get(const struct vt_module_stacks *chains,
+const struct vt_module_link *vt_module_stacks_get(const struct vt_module_stacks *module_stacks,
 						  uint32_t python_stack, uint32_t *nr);
 
 #endif

@@ -57,7 +57,7 @@ static int compare_nodes(const void *a, const void *b)
 }
 
 void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model *model,
-			const struct vt_module_stacks *chains)
+			const struct vt_module_stacks *module_stacks)
 {
 	VT_VECTOR(struct vt_recompute) found = { 0 };
 	uint32_t nr;
@@ -67,7 +67,7 @@ void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model 
 		struct vt_recompute node = maker_of(a);
 
 		if (!a->common->made->node_class ||
-		    !vt_module_stacks_get(chains, a->common->made->python_stack, &nr) || !nr)
+		    !vt_module_stacks_get(module_stacks, a->common->made->python_stack, &nr) || !nr)
 			continue;
 		/* Events of one node follow each other. */
 		if (found.len && !compare(&found.items[found.len - 1], &node))

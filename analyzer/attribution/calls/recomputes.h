@@ -26,7 +26,7 @@ struct vt_recomputes {
 };
 
 void vt_recomputes_init(struct vt_recomputes *recomputes, const struct vt_model *model,
-			const struct vt_module_stacks *chains);
+			const struct vt_module_stacks *module_stacks);
 void vt_recomputes_release(struct vt_recomputes *recomputes);
 
 int vt_recomputes_has(const struct vt_recomputes *recomputes, const struct vt_recompute *node);

@@ -25,7 +25,8 @@ static int is_kept(const struct search *search, const struct vt_allocation *a)
 {
 	uint32_t nr;
 
-	vt_module_stacks_get(&search->facts->stages->chains, a->common->made->python_stack, &nr);
+	vt_module_stacks_get(&search->facts->stages->module_stacks, a->common->made->python_stack,
+			     &nr);
 	return nr && !a->common->made->node_class && vt_allocation_is_owned(a) &&
 	       (vt_facts_grad_modes(search->facts, a) & 1u << VT_GRAD_MODE_OFF) &&
 	       (vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_CALL);

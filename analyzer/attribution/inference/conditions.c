@@ -105,8 +105,8 @@ static const char *text_of(struct vt_facts *facts, const struct vt_allocation *a
 	case VT_FACT_OP:
 		return vt_operators_name(&facts->operators, a->common->made->native_stack);
 	default:
-		links = vt_module_stacks_get(&facts->stages->chains, a->common->made->python_stack,
-					     &nr);
+		links = vt_module_stacks_get(&facts->stages->module_stacks,
+					     a->common->made->python_stack, &nr);
 		return nr ? vt_model_text(facts->model, links[0].type) : NULL;
 	}
 }
@@ -115,7 +115,7 @@ static int fits_module(const struct vt_facts *facts, const struct vt_globs *glob
 {
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&facts->stages->chains, stack, &nr);
+		vt_module_stacks_get(&facts->stages->module_stacks, stack, &nr);
 
 	if (!nr)
 		return vt_globs_match(globs, NULL);

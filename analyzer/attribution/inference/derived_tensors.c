@@ -298,7 +298,7 @@ static int is_data(struct search *search, const struct vt_allocation *a)
 
 	if (!is_made_by(search, a, DATA))
 		return 0;
-	vt_module_stacks_get(&stages->chains, a->common->made->python_stack, &nr);
+	vt_module_stacks_get(&stages->module_stacks, a->common->made->python_stack, &nr);
 	span = nr ? vt_stages_span_at(stages, a->event) : VT_NO_INDEX;
 	return !nr || (span != VT_NO_INDEX && stages->spans[span].stage != VT_STAGE_LOAD);
 }

@@ -169,7 +169,7 @@ static void find_names(struct vt_facts *facts)
 static void find_passes(struct vt_facts *facts)
 {
 	vt_recorded_passes_init(&facts->recorded, facts->stages);
-	vt_recomputes_init(&facts->recomputes, facts->model, &facts->stages->chains);
+	vt_recomputes_init(&facts->recomputes, facts->model, &facts->stages->module_stacks);
 }
 
 static void find_rest(struct vt_facts *facts)
@@ -265,8 +265,8 @@ uint32_t vt_facts_heads(const struct vt_facts *facts, const struct vt_allocation
 	if (!span)
 		return 0;
 	if (!a->common->made->node_class &&
-	    a->common->made->python_stack < facts->stages->chains.nr_stacks &&
-	    facts->stages->chains.is_head[a->common->made->python_stack])
+	    a->common->made->python_stack < facts->stages->module_stacks.nr_stacks &&
+	    facts->stages->module_stacks.is_head[a->common->made->python_stack])
 		bits |= 1u << VT_HEAD_MODULE;
 	if (vt_lm_heads_is_at_head(&facts->lm_heads, facts->stages, a))
 		bits |= 1u << VT_HEAD_MODULE;

@@ -260,7 +260,8 @@ static int is_of_module(const struct search *search, const struct vt_allocation 
 {
 	uint32_t nr;
 
-	vt_module_stacks_get(&search->facts->stages->chains, a->common->made->python_stack, &nr);
+	vt_module_stacks_get(&search->facts->stages->module_stacks, a->common->made->python_stack,
+			     &nr);
 	return nr || (vt_facts_roles(search->facts, a) & 1u << VT_ROLE_PARAMETER);
 }
 

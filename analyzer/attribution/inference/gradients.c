@@ -159,7 +159,7 @@ static struct candidate find_candidate(const struct search *search, const struct
 	struct candidate found = { 0, wanted->allocation, span ? span->step : 0, 0, 0 };
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&facts->stages->chains, wanted->python_stack, &nr);
+		vt_module_stacks_get(&facts->stages->module_stacks, wanted->python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr && !found.nr; i++) {
 		const struct vt_torch_module *module = vt_names_module(

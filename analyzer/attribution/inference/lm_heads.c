@@ -52,7 +52,7 @@ static int is_programs_own(const struct search *search, uint32_t python_stack)
 {
 	uint32_t nr;
 
-	vt_module_stacks_get(&search->stages->chains, python_stack, &nr);
+	vt_module_stacks_get(&search->stages->module_stacks, python_stack, &nr);
 	return nr <= 1;
 }
 

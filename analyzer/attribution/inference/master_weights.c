@@ -55,7 +55,8 @@ static void gather(struct search *search)
 					 .allocation = i };
 		uint32_t nr;
 
-		vt_module_stacks_get(&facts->stages->chains, a->common->made->python_stack, &nr);
+		vt_module_stacks_get(&facts->stages->module_stacks, a->common->made->python_stack,
+				     &nr);
 		if (!vt_allocation_is_owned(a) ||
 		    a->common->size_bytes <= VT_SETTINGS_BLOCK_ROUNDING ||
 		    a->common->made->node_class || a->common->freed->node_class ||

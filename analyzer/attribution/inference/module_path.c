@@ -11,7 +11,7 @@ static const struct vt_torch_module *find_of_stack(const struct vt_facts *facts,
 {
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(&facts->stages->chains, python_stack, &nr);
+		vt_module_stacks_get(&facts->stages->module_stacks, python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct vt_torch_module *module = vt_names_module(

@@ -48,7 +48,7 @@ static struct vt_module_link inner_module(const struct vt_carried_tensors *carri
 
 	if (!vt_pass_has(vt_carried_tensors_pass(carried, position), a))
 		return none;
-	links = vt_module_stacks_get(carried->chains, a->common->made->python_stack, &nr);
+	links = vt_module_stacks_get(carried->module_stacks, a->common->made->python_stack, &nr);
 	return nr && links[0].address != vt_carried_tensors_pass(carried, position)->module
 		       ? links[0]
 		       : none;

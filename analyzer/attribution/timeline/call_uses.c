@@ -35,7 +35,7 @@ struct search {
 	const struct vt_shown_moments *shown;
 	const struct vt_model *model;
 	const struct vt_calls *calls;
-	const struct vt_module_stacks *chains;
+	const struct vt_module_stacks *module_stacks;
 	struct use *uses;
 	VT_VECTOR(struct ran) ran;
 	VT_VECTOR(int64_t) backwards; /* first events of backward passes */
@@ -49,7 +49,7 @@ static uint64_t outermost_module(const struct search *search, uint32_t python_st
 {
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(search->chains, python_stack, &nr);
+		vt_module_stacks_get(search->module_stacks, python_stack, &nr);
 
 	return nr ? links[nr - 1].address : 0;
 }
@@ -268,7 +268,7 @@ static void add_trained(struct search *search, uint32_t python_stack)
 {
 	uint32_t nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(search->chains, python_stack, &nr);
+		vt_module_stacks_get(search->module_stacks, python_stack, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		vt_map_put(&search->trained, (struct vt_key){ links[i].address, 0, 0 }, 1);
@@ -296,7 +296,7 @@ static int is_trained(struct search *search, uint32_t index)
 
 static void find_trained(struct search *search)
 {
-	uint8_t *is_seen = vt_xcalloc((size_t)search->chains->nr_stacks + 1, 1);
+	uint8_t *is_seen = vt_xcalloc((size_t)search->module_stacks->nr_stacks + 1, 1);
 
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		uint32_t stack = search->model->allocations[i].common->made->python_stack;
@@ -316,7 +316,7 @@ static void find_trained(struct search *search)
  */
 static void find_wrappers(struct search *search)
 {
-	uint8_t *is_seen = vt_xcalloc((size_t)search->chains->nr_stacks + 1, 1);
+	uint8_t *is_seen = vt_xcalloc((size_t)search->module_stacks->nr_stacks + 1, 1);
 
 	for (uint32_t i = 0; i < search->model->nr_allocations; i++) {
 		uint32_t stack = search->model->allocations[i].common->made->python_stack, nr;
@@ -325,7 +325,7 @@ static void find_wrappers(struct search *search)
 
 		if (!call || search->uses[call].wraps_trained || is_seen[stack])
 			continue;
-		links = vt_module_stacks_get(search->chains, stack, &nr);
+		links = vt_module_stacks_get(search->module_stacks, stack, &nr);
 		if (nr >= 3 &&
 		    vt_map_find(&search->trained, (struct vt_key){ links[nr - 2].type, 1, 0 }))
 			search->uses[call].wraps_trained = 1;
@@ -380,11 +380,12 @@ static uint8_t judge(struct search *search, const struct vt_call_uses *uses, uin
 }
 
 void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_shown_moments *shown,
-		       const struct vt_calls *calls, const struct vt_module_stacks *chains)
+		       const struct vt_calls *calls, const struct vt_module_stacks *module_stacks)
 {
-	struct search search = {
-		.shown = shown, .model = shown->timeline->model, .calls = calls, .chains = chains
-	};
+	struct search search = { .shown = shown,
+				 .model = shown->timeline->model,
+				 .calls = calls,
+				 .module_stacks = module_stacks };
 
 	uses->by_call = vt_xcalloc((size_t)calls->nr + 1, 1);
 	find_casts(&search);

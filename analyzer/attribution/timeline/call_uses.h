@@ -29,7 +29,7 @@ struct vt_call_uses {
 };
 
 void vt_call_uses_init(struct vt_call_uses *uses, const struct vt_shown_moments *shown,
-		       const struct vt_calls *calls, const struct vt_module_stacks *chains);
+		       const struct vt_calls *calls, const struct vt_module_stacks *module_stacks);
 void vt_call_uses_release(struct vt_call_uses *uses);
 
 #endif

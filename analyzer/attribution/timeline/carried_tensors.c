@@ -62,12 +62,13 @@ static void find_first_allocations(struct vt_carried_tensors *carried)
 }
 
 void vt_carried_tensors_init(struct vt_carried_tensors *carried, const struct vt_passes *passes,
-		       const struct vt_model *model, const struct vt_module_stacks *chains)
+			     const struct vt_model *model,
+			     const struct vt_module_stacks *module_stacks)
 {
 	memset(carried, 0, sizeof(*carried));
 	carried->passes = passes;
 	carried->model = model;
-	carried->chains = chains;
+	carried->module_stacks = module_stacks;
 	find_first_allocations(carried);
 	order_passes(carried);
 }
@@ -153,7 +154,7 @@ static struct vt_carried_tensor describe(const struct vt_carried_tensors *carrie
 	const struct vt_allocation *a = &carried->model->allocations[allocation];
 	uint32_t ids[VT_FRAMES_MAX], nr;
 	const struct vt_module_link *links =
-		vt_module_stacks_get(carried->chains, a->common->made->python_stack, &nr);
+		vt_module_stacks_get(carried->module_stacks, a->common->made->python_stack, &nr);
 	struct vt_carried_tensor one = { .module = nr ? links[0].address : 0,
 					 .type = nr ? links[0].type : 0,
 					 .allocation = allocation,

@@ -30,7 +30,7 @@ typedef VT_VECTOR(struct vt_carried_tensor) vt_carried_vector;
 struct vt_carried_tensors {
 	const struct vt_passes *passes;
 	const struct vt_model *model;
-	const struct vt_module_stacks *chains;
+	const struct vt_module_stacks *module_stacks;
 	uint32_t *first; /* by pass: its first allocation; entry nr ends the last */
 	uint32_t *order; /* passes by module, then by generation, then in time */
 	uint32_t nr;
@@ -38,7 +38,8 @@ struct vt_carried_tensors {
 
 /* A position counts in `order`. */
 void vt_carried_tensors_init(struct vt_carried_tensors *carried, const struct vt_passes *passes,
-		       const struct vt_model *model, const struct vt_module_stacks *chains);
+			     const struct vt_model *model,
+			     const struct vt_module_stacks *module_stacks);
 void vt_carried_tensors_release(struct vt_carried_tensors *carried);
 
 const struct vt_pass *vt_carried_tensors_pass(const struct vt_carried_tensors *carried,

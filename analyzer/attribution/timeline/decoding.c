@@ -456,7 +456,7 @@ static void number_generations(struct search *search)
 }
 
 void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
-		      const struct vt_module_stacks *chains, const struct vt_rules *rules)
+		      const struct vt_module_stacks *module_stacks, const struct vt_rules *rules)
 {
 	struct search search = { .passes = passes,
 				 .model = model,
@@ -464,7 +464,7 @@ void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
 				 .nr_generations = passes->nr_generations };
 
 	passes->is_carried = vt_xcalloc((size_t)model->nr_allocations + 1, 1);
-	vt_carried_tensors_init(&search.carried, passes, model, chains);
+	vt_carried_tensors_init(&search.carried, passes, model, module_stacks);
 	vt_operators_init(&search.operators, model, rules);
 	find_known(&search);
 	find_known_caches(&search);

@@ -14,6 +14,6 @@
  * frame.
  */
 void vt_decoding_find(struct vt_passes *passes, const struct vt_model *model,
-		      const struct vt_module_stacks *chains, const struct vt_rules *rules);
+		      const struct vt_module_stacks *module_stacks, const struct vt_rules *rules);
 
 #endif

@@ -275,7 +275,7 @@ static void find_calls(struct pass *pass)
 {
 	struct vt_stages *stages = pass->stages;
 
-	vt_calls_init(&stages->calls, stages->timeline, &stages->chains);
+	vt_calls_init(&stages->calls, stages->timeline, &stages->module_stacks);
 }
 
 static void find_shown(struct pass *pass)
@@ -286,7 +286,7 @@ static void find_shown(struct pass *pass)
 static void find_call_uses(struct pass *pass)
 {
 	vt_call_uses_init(&pass->stages->call_uses, &pass->shown, &pass->stages->calls,
-			  &pass->stages->chains);
+			  &pass->stages->module_stacks);
 }
 
 static void find_passes(struct pass *pass)
@@ -294,7 +294,8 @@ static void find_passes(struct pass *pass)
 	struct vt_stages *stages = pass->stages;
 
 	vt_passes_init(&stages->passes, stages->timeline, &stages->evidence, &stages->calls);
-	vt_decoding_find(&stages->passes, stages->timeline->model, &stages->chains, stages->rules);
+	vt_decoding_find(&stages->passes, stages->timeline->model, &stages->module_stacks,
+			 stages->rules);
 }
 
 static void find_steps(struct pass *pass)
@@ -340,7 +341,7 @@ void vt_stages_init(struct vt_stages *stages, const struct vt_timeline *timeline
 	stages->timeline = timeline;
 	stages->rules = rules;
 	vt_stage_evidence_init(&stages->evidence, model, rules);
-	vt_module_stacks_init(&stages->chains, model, rules);
+	vt_module_stacks_init(&stages->module_stacks, model, rules);
 	run_pair(&pass, find_calls, find_shown);
 	run_pair(&pass, find_call_uses, find_passes);
 	cut(&pass);
@@ -360,7 +361,7 @@ void vt_stages_release(struct vt_stages *stages)
 	free(stages->totals);
 	vt_steps_release(&stages->steps);
 	vt_stage_evidence_release(&stages->evidence);
-	vt_module_stacks_release(&stages->chains);
+	vt_module_stacks_release(&stages->module_stacks);
 	vt_calls_release(&stages->calls);
 	vt_call_uses_release(&stages->call_uses);
 	vt_passes_release(&stages->passes);

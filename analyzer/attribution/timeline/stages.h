@@ -31,7 +31,7 @@ struct vt_stages {
 	struct vt_range_totals *totals; /* nr_spans rows of one entry per vt_model.devices */
 	struct vt_steps steps;
 	struct vt_stage_evidence evidence;
-	struct vt_module_stacks chains;
+	struct vt_module_stacks module_stacks;
 	struct vt_calls calls;
 	struct vt_call_uses call_uses;
 	struct vt_passes passes;
