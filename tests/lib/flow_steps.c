@@ -46,11 +46,40 @@ static void add_tensor(struct fixture *f, uint32_t allocation, int is_output, un
 	f->model.calls.nr_tensors++;
 }
 
+/* The operator that calls a step's; VT_NO_INDEX: none. */
+static uint32_t caller_of(const struct step *step, uint32_t number)
+{
+	if (step->nr_more == GIVEN || step->nr_more < CALLED_BY(0))
+		return VT_NO_INDEX;
+	if (step->nr_more >= MADE_FOR(0))
+		return number - 1;
+	return step->nr_more - (step->nr_more >= NOTHING_FOR(0) ? NOTHING_FOR(0) : CALLED_BY(0));
+}
+
+static void add_results(struct fixture *f, const struct step *step, uint32_t made)
+{
+	uint32_t nr_more = step->nr_more < CALLED_BY(0) ? step->nr_more : 0;
+
+	if (step->nr_more >= NOTHING_FOR(0) && step->nr_more < MADE_FOR(0))
+		return;
+	/* Views and what is written in place are of the storage that was read first. */
+	if (strstr(step->name, "slice") || step->name[strlen(step->name) - 1] == '_')
+		made = step->inputs[0] - 1;
+	else if (step->nr_more >= MADE_FOR(0) && step->nr_more != GIVEN)
+		made = f->tensors[f->calls[step->nr_more - MADE_FOR(0)].first_tensor +
+				  f->calls[step->nr_more - MADE_FOR(0)].nr_tensors - 1]
+			       .allocation;
+	else if (step->nr_more != GIVEN)
+		made = add_allocation(f, step->bytes);
+	add_tensor(f, made, 1, 0);
+	for (uint32_t k = 1; k < nr_more + 1; k++)
+		add_tensor(f, add_allocation(f, step->bytes), 1, k);
+}
+
 static void add_step(struct fixture *f, const struct step *step)
 {
 	struct vt_operator_call *call = &f->calls[f->model.calls.nr];
 	uint32_t number = f->model.calls.nr, made = 0;
-	int is_called = step->nr_more >= CALLED_BY(0) && step->nr_more != GIVEN;
 	unsigned i = 0;
 
 	call->name = 1;
@@ -58,7 +87,7 @@ static void add_step(struct fixture *f, const struct step *step)
 		call->name++;
 	f->texts[call->name] = (char *)step->name;
 	call->python_stack = 1;
-	call->parent = is_called ? step->nr_more - CALLED_BY(0) : VT_NO_INDEX;
+	call->parent = caller_of(step, number);
 	call->sequence = step->in_backward ? VT_NO_SEQUENCE : number;
 	call->node_class = step->in_backward > 0;
 	call->node_sequence =
@@ -71,15 +100,7 @@ static void add_step(struct fixture *f, const struct step *step)
 		add_tensor(f, step->inputs[i] - 1, 0, i);
 	if (step->nr_more == GIVEN)
 		add_tensor(f, made, 0, i);
-	/* Views and what is written in place are of the storage that was read first. */
-	if (strstr(step->name, "slice") || step->name[strlen(step->name) - 1] == '_')
-		add_tensor(f, step->inputs[0] - 1, 1, 0);
-	else if (step->nr_more == GIVEN)
-		add_tensor(f, made, 1, 0);
-	else
-		add_tensor(f, add_allocation(f, step->bytes), 1, 0);
-	for (uint32_t k = 1; k < step->nr_more + 1 && !is_called; k++)
-		add_tensor(f, add_allocation(f, step->bytes), 1, k);
+	add_results(f, step, made);
 	call->end_event = (int64_t)f->model.nr_allocations;
 	f->model.calls.nr++;
 }

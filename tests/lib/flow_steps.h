@@ -12,6 +12,8 @@
 #define NO_NODE      (-1)
 #define GIVEN        UINT32_MAX   /* the result was there before, and is the last argument */
 #define CALLED_BY(i) (1000 + (i)) /* no results besides; the step with that number calls it */
+#define NOTHING_FOR(i) (2000 + (i)) /* no results; the step with that number calls it */
+#define MADE_FOR(i)    (3000 + (i)) /* its result is that step's; the step before it calls it */
 #define LEAF_MAX     8            /* storages 1 to 7 are weights and data from elsewhere */
 
 /* An operator, the storages that it reads, and what the one that it makes is. */

@@ -62,6 +62,24 @@ static void test_products_write_what_they_are_given_for_results(void **state)
 	CHECK(steps);
 }
 
+/*
+ * An operator written in Python, called through a dispatch mode, which has no results: what it calls
+ * computes, not the operator of an unknown name.
+ */
+static void test_an_operator_is_what_it_calls_through_others(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "own::product", { S(0), 3 }, "logits", 0, 0, 0 },
+		{ "Mode", { S(0), 3 }, "", 0, 0, NOTHING_FOR(1) },
+		{ "aten::mm", { S(0), 3 }, "", 0, 0, MADE_FOR(1) },
+		{ "aten::argmax", { S(1) }, "logits", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
 /* A gate's softmax stands between no products of data; what is chosen goes on into layers. */
 static void test_experts_by_hand_are_no_attention_and_no_logits(void **state)
 {
@@ -612,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_attention_is_a_softmax_between_products_of_data),
 		cmocka_unit_test(test_a_dropout_before_a_branch_is_of_what_it_drops),
 		cmocka_unit_test(test_products_write_what_they_are_given_for_results),
+		cmocka_unit_test(test_an_operator_is_what_it_calls_through_others),
 		cmocka_unit_test(test_experts_by_hand_are_no_attention_and_no_logits),
 		cmocka_unit_test(test_norms_by_hand),
 		cmocka_unit_test(test_logits_reach_a_loss_and_their_gradients_are_of_its_nodes),

@@ -85,6 +85,14 @@ static int writes_something(const struct building *b, const struct vt_operator_c
 	return name && vt_operator_is_in_place(name);
 }
 
+/* A caller of callers: a dispatch mode between two operators has no results of its own. */
+static void mark_callers(struct building *b, uint32_t caller)
+{
+	for (; caller != VT_NO_INDEX && !b->has_child[caller];
+	     caller = b->calls->items[caller].parent)
+		b->has_child[caller] = 1;
+}
+
 static void find_outermost(struct building *b)
 {
 	for (uint32_t i = 0; i < b->calls->nr; i++) {
@@ -98,7 +106,7 @@ static void find_outermost(struct building *b)
 				  is_telling(class_of(b, &b->calls->items[parent]));
 		if (class != VT_OPERATOR_FACTORY && class != VT_OPERATOR_VIEW &&
 		    writes_something(b, operator))
-			b->has_child[parent] = 1;
+			mark_callers(b, parent);
 	}
 }
 
