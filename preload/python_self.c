@@ -88,10 +88,16 @@ static struct vt_memo_key key_of(const struct vt_python_abi *abi, const void *ad
 	return key;
 }
 
-/* The frameworks' own base classes; a class made in Python has its bare name. */
-static int is_wanted_name(const char *name)
+/*
+ * The frameworks' own base classes; a class made in Python has its bare name.  Other libraries have
+ * optimizers, too, of scales or of trials, but not at the root of their classes.
+ */
+static int is_wanted_base(const struct vt_python_abi *abi, const void *base)
 {
-	return strcmp(name, "Module") == 0 || strcmp(name, "Optimizer") == 0;
+	const struct type type = read_type(abi, base);
+
+	return type.name && (strcmp(type.name, "Module") == 0 ||
+			     (strcmp(type.name, "Optimizer") == 0 && type.nr_bases == 2));
 }
 
 static int is_wanted(const struct vt_python_abi *abi, const struct type *type)
@@ -100,9 +106,8 @@ static int is_wanted(const struct vt_python_abi *abi, const struct type *type)
 
 	for (i = 0; i < type->nr_bases && i < MOST_BASES; i++) {
 		const void *base = base_at(abi, type->mro, i);
-		const char *name = base ? vt_python_read_pointer(base, abi->type_name) : NULL;
 
-		if (name && is_wanted_name(name))
+		if (base && is_wanted_base(abi, base))
 			return 1;
 	}
 	return 0;

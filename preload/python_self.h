@@ -4,7 +4,7 @@
 
 /*
  * Which module or optimizer a frame works for: its first argument, if that is an instance of a
- * class that has a base named "Module" or "Optimizer".
+ * class that has a base named "Module", or "Optimizer" with no base of its own.
  */
 
 #include <stdint.h>

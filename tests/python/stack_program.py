@@ -89,6 +89,17 @@ def optimizer_is_seen():
 
 
 @situation
+def optimizer_of_another_library_is_not():
+    class Root:
+        pass
+
+    base = type("Optimizer", (Root,), {"step": Optimizer.step})
+    result = type("Search", (base,), {})().step()
+    check("optimizer_of_another_library_is_not", selves(result[0]) == [], selves(result[0]))
+    return result
+
+
+@situation
 def name_of_a_class_that_is_not_ascii():
     result = Übergang().run()
     check("name_of_a_class_that_is_not_ascii", [name for name, _ in selves(result[0])] == ["Übergang"])
