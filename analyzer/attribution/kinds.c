@@ -156,6 +156,34 @@ static void find_insides(struct vt_kinds *kinds)
 	vt_map_release(&classes);
 }
 
+/*
+ * Containers that call their parts in order, and compute nothing, with two or more matrix products
+ * among them: layer, activation, layer.
+ */
+static void find_sequences(struct vt_kinds *kinds)
+{
+	const struct vt_module_stacks *stacks = &kinds->facts->stages->module_stacks;
+	struct vt_map layers = { 0 }; /* container and layer */
+
+	for (uint32_t stack = 0; stack < stacks->nr_stacks; stack++) {
+		uint32_t nr;
+		const struct vt_module_link *links = vt_module_stacks_get(stacks, stack, &nr);
+		struct vt_key layer = { nr >= 2 ? links[1].address : 0, nr ? links[0].address : 0,
+					0 };
+		struct vt_key container = { layer.a, 0, 0 };
+		const uint64_t *known;
+
+		if (nr < 2 || strcmp(class_of(kinds, &links[1]), "Sequential") != 0 ||
+		    !vt_globs_match(&kinds->rules->product.module, class_of(kinds, &links[0])) ||
+		    vt_map_find(&layers, layer))
+			continue;
+		vt_map_put(&layers, layer, 1);
+		known = vt_map_find(&kinds->sequences, container);
+		vt_map_put(&kinds->sequences, container, known ? *known + 1 : 1);
+	}
+	vt_map_release(&layers);
+}
+
 void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 {
 	VT_VECTOR(struct vt_kind_holder) holders = { 0 };
@@ -191,6 +219,7 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 	kinds->holders = holders.items;
 	kinds->nr_holders = (uint32_t)holders.len;
 	find_insides(kinds);
+	find_sequences(kinds);
 }
 
 void vt_kinds_release(struct vt_kinds *kinds)
@@ -198,6 +227,7 @@ void vt_kinds_release(struct vt_kinds *kinds)
 	free(kinds->holders);
 	free(kinds->of_modules);
 	vt_map_release(&kinds->inside);
+	vt_map_release(&kinds->sequences);
 	vt_map_release(&kinds->own);
 	vt_map_release(&kinds->passing);
 	memset(kinds, 0, sizeof(*kinds));
@@ -362,6 +392,31 @@ static int is_sum_of(const struct vt_kinds *kinds, uint32_t kind, enum vt_flow_l
 	return label == VT_FLOW_RESIDUAL && (kinds->alternating & 1ull << kind);
 }
 
+/*
+ * A feed-forward that is a plain sequence of layers, in a class that is called by something else
+ * that it holds or does: a block with its attention, a mixer of tokens.
+ */
+static int is_sequence_in(const struct vt_kinds *kinds, uint32_t stack, uint32_t kind,
+			  enum vt_flow_label label)
+{
+	uint32_t nr;
+	const struct vt_module_link *links =
+		vt_module_stacks_get(&kinds->facts->stages->module_stacks, stack, &nr);
+
+	if (label != VT_FLOW_MLP || !(kinds->alternating & 1ull << kind))
+		return 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct vt_key key = { links[i].address, 0, 0 };
+		const uint64_t *layers = vt_map_find(&kinds->sequences, key);
+
+		if (find_text(kinds, class_of(kinds, &links[i]), MODULE) != NO_KIND)
+			return 0;
+		if (layers && *layers >= 2)
+			return 1;
+	}
+	return 0;
+}
+
 /* What operators read and wrote says, where no module does; NULL: nothing. */
 static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a)
 {
@@ -372,7 +427,8 @@ static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocati
 	    label == VT_FLOW_STREAMED)
 		return NULL;
 	kind = kind_of_modules(kinds, stack);
-	if (kind != NO_KIND && !is_part_of(kinds, kind, label) && !is_sum_of(kinds, kind, label))
+	if (kind != NO_KIND && !is_part_of(kinds, kind, label) && !is_sum_of(kinds, kind, label) &&
+	    !is_sequence_in(kinds, stack, kind, label))
 		return NULL;
 	return vt_flow_label_text(label);
 }

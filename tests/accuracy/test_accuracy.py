@@ -12,7 +12,7 @@ import runs
 import score
 from recording import make_allocations_writable
 
-QUICK = ("cnn", "eight_bits", "two_devices")
+QUICK = ("cnn", "eight_bits", "two_devices", "plain_sequences")
 
 
 @pytest.mark.parametrize("name", QUICK)

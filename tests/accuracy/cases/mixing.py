@@ -192,5 +192,48 @@ def long_filters():
         lambda m, x, y: F.cross_entropy(m(x).flatten(0, 1), y.flatten()), torch.optim.AdamW(model.parameters()))
 
 
+class AttentionBlock(nn.Module):
+    def __init__(self, d, heads=4):
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.attn = nn.MultiheadAttention(d, heads, batch_first=True)
+        self.feed = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Dropout(0.1), nn.Linear(4 * d, d))
+
+    def forward(self, x):
+        y = self.ln_1(x)
+        x = x + self.attn(y, y, y, need_weights=False)[0]
+        return x + self.feed(self.ln_2(x))
+
+
+class PatchMixer(nn.Module):
+    def __init__(self, t, d):
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.across = nn.Sequential(nn.Linear(t, 2 * t), nn.GELU(), nn.Linear(2 * t, t))
+        self.feed = nn.Sequential(nn.Linear(d, 2 * d), nn.GELU(), nn.Linear(2 * d, d))
+
+    def forward(self, x):
+        x = x + self.across(self.ln_1(x).mT).mT
+        return x + self.feed(self.ln_2(x))
+
+
+class Patches(nn.Module):
+    def __init__(self, t=64, d=192):
+        super().__init__()
+        self.cut, self.out = nn.Conv2d(3, d, 8, 8), nn.Linear(d, 10)
+        self.blocks = nn.Sequential(AttentionBlock(d), PatchMixer(t, d), AttentionBlock(d), PatchMixer(t, d))
+
+    def forward(self, x):
+        return self.out(self.blocks(self.cut(x).flatten(2).mT).mean(1))
+
+
+@case(family="blocks of plain sequences", mode="fp32, attention and mixers of patches", heads=["out"],
+      roles={"*.attn": "attention", "*.feed.*": "mlp", "*.across.*": "mlp"})
+def plain_sequences():
+    model = Patches().cuda()
+    fit(model, lambda: (torch.rand(32, 3, 64, 64).cuda(), torch.randint(0, 10, (32,)).cuda()),
+        lambda m, x, y: F.cross_entropy(m(x), y), torch.optim.AdamW(model.parameters()))
+
+
 if __name__ == "__main__":
     main()
