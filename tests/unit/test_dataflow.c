@@ -63,8 +63,8 @@ static void test_products_write_what_they_are_given_for_results(void **state)
 }
 
 /*
- * An operator written in Python, called through a dispatch mode, which has no results: what it calls
- * computes, not the operator of an unknown name.
+ * An operator written in Python, called through a dispatch mode, which has no results: what it
+ * calls computes, not the operator of an unknown name.
  */
 static void test_an_operator_is_what_it_calls_through_others(void **state)
 {
