@@ -43,8 +43,9 @@ def test_micro_batches_of_a_step(report_of, loop, micro_batches):
         assert max(m["peak_bytes"] for m in step["micro_batches"]) <= step["peak_bytes"]
 
 
-def test_evaluation_is_no_part_of_a_step(report_of):
-    report = report_of("training_loops.py", "evaluate", "--iterations", "3")
+@pytest.mark.parametrize("loop", ["evaluate", "fits_itself"])
+def test_evaluation_is_no_part_of_a_step(report_of, loop):
+    report = report_of("training_loops.py", loop, "--iterations", "3")
     evaluation = next(stage for stage in report["stages"] if stage["name"] == "evaluation")
     assert [step["peak_bytes"] < evaluation["peak_bytes"] for step in report["steps"]] == [True] * 3
 

@@ -92,6 +92,28 @@ def evaluate(options):
             model.train()
 
 
+class Fitted(Net):
+    """Its loop is a method of its own, as in Keras."""
+
+    def fit(self, iterations):
+        optimizer = torch.optim.AdamW(self.parameters())
+        for i in range(iterations):
+            self(batch()).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            if i % 2:
+                self.validate()
+
+    def validate(self):
+        with torch.no_grad():
+            for _ in range(3):
+                self(batch(4096)).square().mean()
+
+
+def fits_itself(options):
+    Fitted().cuda().fit(options.iterations)
+
+
 def requests(options):
     """No training: the model answers one request after the other."""
     model = Net().cuda().eval()
@@ -100,7 +122,7 @@ def requests(options):
             model(batch()).argmax(-1).tolist()
 
 
-LOOPS = {f.__name__: f for f in (accumulate, adversarial, closure, by_hand, evaluate, requests)}
+LOOPS = {f.__name__: f for f in (accumulate, adversarial, closure, by_hand, evaluate, fits_itself, requests)}
 
 
 def main():

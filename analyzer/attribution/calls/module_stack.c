@@ -7,27 +7,93 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/base/util.h"
 
-/* Optimizers are recorded as `self` too; they are no modules. */
-static int is_module_frame(const struct vt_frames *frames, uint32_t frame)
+/* What a method with a module for its `self` does; by code object. */
+enum method {
+	METHOD_OTHER,
+	METHOD_FORWARD,
+	METHOD_TRAINS, /* runs backward passes or steps: the program around calls */
+	METHOD_OF_OPTIMIZER,
+};
+
+struct methods {
+	const struct vt_frames *frames;
+	uint8_t *of_code;
+};
+
+static uint8_t method_of(const struct methods *methods, uint32_t frame)
 {
-	return frames->python[frame].self_type &&
-	       !strstr(vt_frames_code(frames, frame)->file, "/torch/optim/");
+	uint32_t code = methods->frames->python[frame].code;
+
+	return code < methods->frames->nr_codes ? methods->of_code[code] : METHOD_OTHER;
+}
+
+/* The methods around a backward pass or a step, up to a forward that asks for gradients. */
+static void mark_training(struct methods *methods, uint32_t stack, const uint8_t *is_training)
+{
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(methods->frames, stack, ids);
+	int is_around = 0;
+
+	for (unsigned i = 0; i < nr && method_of(methods, ids[i]) != METHOD_FORWARD; i++) {
+		uint32_t code = methods->frames->python[ids[i]].code;
+
+		if (code >= methods->frames->nr_codes)
+			continue;
+		if (is_around && methods->of_code[code] == METHOD_OTHER)
+			methods->of_code[code] = METHOD_TRAINS;
+		is_around |= is_training[code];
+	}
+}
+
+static void find_methods(struct methods *methods, const struct vt_frames *frames,
+			 const struct vt_rules *rules)
+{
+	uint8_t *is_training = vt_xcalloc((size_t)frames->nr_codes + 1, 1);
+
+	methods->frames = frames;
+	methods->of_code = vt_xcalloc((size_t)frames->nr_codes + 1, 1);
+	for (uint32_t c = 0; c < frames->nr_codes; c++)
+		for (unsigned r = 0; r < rules->nr_stages && frames->codes[c].file; r++) {
+			const struct vt_stage_rule *rule = &rules->stages[r];
+			int is_frame = vt_globs_match_python(&rule->frame, &frames->codes[c]);
+
+			if (rule->stage == VT_STAGE_FORWARD &&
+			    vt_globs_match_python(&rule->method, &frames->codes[c]))
+				methods->of_code[c] = METHOD_FORWARD;
+			if (rule->stage == VT_STAGE_OPTIMIZER && is_frame)
+				methods->of_code[c] = METHOD_OF_OPTIMIZER;
+			if (rule->stage == VT_STAGE_OPTIMIZER || rule->stage == VT_STAGE_BACKWARD)
+				is_training[c] |= (uint8_t)is_frame;
+		}
+	for (uint32_t stack = 0; stack < frames->python_tree.nr_stacks; stack++)
+		mark_training(methods, stack, is_training);
+	free(is_training);
+}
+
+/* Optimizers are recorded as `self` too; they are no modules. */
+static int is_module_frame(const struct methods *methods, uint32_t frame)
+{
+	uint8_t method = method_of(methods, frame);
+
+	return methods->frames->python[frame].self_type && method != METHOD_TRAINS &&
+	       method != METHOD_OF_OPTIMIZER &&
+	       !strstr(vt_frames_code(methods->frames, frame)->file, "/torch/optim/");
 }
 
 typedef VT_VECTOR(struct vt_module_link) link_vector;
 
-static void add_stack(link_vector *links, const struct vt_frames *frames, uint32_t stack)
+static void add_stack(link_vector *links, const struct methods *methods, uint32_t stack)
 {
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_python(frames, stack, ids);
+	unsigned nr = vt_frames_python(methods->frames, stack, ids);
 	uint64_t last = 0;
 
 	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_frame_python *frame = &frames->python[ids[i]];
+		const struct vt_frame_python *frame = &methods->frames->python[ids[i]];
 		struct vt_module_link link = { frame->self_type, frame->self_address };
 
 		/* forward, _call_impl and _wrapped_call_impl of one instance are one link. */
-		if (!is_module_frame(frames, ids[i]) || frame->self_address == last)
+		if (!is_module_frame(methods, ids[i]) || frame->self_address == last)
 			continue;
 		vt_vector_push(links, link);
 		last = frame->self_address;
@@ -139,15 +205,18 @@ void vt_module_stacks_init(struct vt_module_stacks *module_stacks, const struct 
 			   const struct vt_rules *rules)
 {
 	link_vector links = { 0 };
+	struct methods methods;
 
+	find_methods(&methods, &model->frames, rules);
 	module_stacks->nr_stacks = model->frames.python_tree.nr_stacks;
 	module_stacks->first =
 		vt_xcalloc(module_stacks->nr_stacks + 1, sizeof(*module_stacks->first));
 	module_stacks->is_head = vt_xcalloc(module_stacks->nr_stacks + 1, 1);
 	for (uint32_t stack = 0; stack < module_stacks->nr_stacks; stack++) {
 		module_stacks->first[stack] = (uint32_t)links.len;
-		add_stack(&links, &model->frames, stack);
+		add_stack(&links, &methods, stack);
 	}
+	free(methods.of_code);
 	module_stacks->first[module_stacks->nr_stacks] = (uint32_t)links.len;
 	module_stacks->links = links.items;
 	find_heads(module_stacks, model, rules);
