@@ -20,6 +20,8 @@
 #define CHECKPOINT TORCH "/utils/checkpoint.py:505 checkpoint < " MODEL
 #define OWN	   "own.py:3 Recompute.apply < " MODEL
 #define STEP TORCH "/optim/adamw.py:90 AdamW.step AdamW@7 < train.py:44 main"
+/* A library's own, of none of PyTorch's classes. */
+#define OWN_STEP "lib/steps.py:9 average < lib/steps.py:4 Optimizer.step < train.py:44 main"
 #define OP(name)                                                                                   \
 	"libtorch_cuda.so!at::native::x < libtorch_cpu.so!at::_ops::" #name                        \
 	"::call(at::Tensor const&)"
@@ -633,6 +635,7 @@ static const struct row {
 	  { .python = STEP, .scope = "Optimizer.step#AdamW.step" },
 	  { .scope = "Optimizer.step#AdamW.step" } },
 	{ "optimizer", "frames", OPTIMIZER, NEVER, { .python = STEP }, { 0 } },
+	{ "optimizer", "frames", OPTIMIZER, NEVER, { .python = OWN_STEP }, { 0 } },
 	{ "workspace/optimizer",
 	  "frames",
 	  OPTIMIZER,

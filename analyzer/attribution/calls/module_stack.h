@@ -5,7 +5,7 @@
 /*
  * The modules that a Python stack runs through, innermost first ("Linear < MLP < Block"), one entry
  * per instance, and what can be said about module trees from all stacks together.  A method that
- * runs backward passes or an optimizer's steps (fit(), training_step()) is not a call of its module:
+ * runs backward passes or an optimizer's steps (fit(), training_step()) is no call of its module,
  * it is the loop around such calls.
  */
 
