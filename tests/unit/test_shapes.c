@@ -37,6 +37,9 @@ static void load(struct builder_db *b, const char *ids_shape)
 	see(b, 512, VT_ROLE_VARIABLE, "ids", "int64", ids_shape);
 	build_module(b, 1, "Net", NULL, "main: model", 1);
 	build_module(b, 2, "Embedding", "embed", "main: model", 1);
+	/* Positions: no head has as many rows. */
+	see(b, 128000, VT_ROLE_PARAMETER, "places.weight", "float32", "500,64");
+	build_module(b, 3, "Embedding", "places", "main: model", 1);
 }
 
 static void open_analysis(struct vt_analysis *analysis, const char *path)
@@ -64,10 +67,11 @@ static void sizes_have_classes(void **state)
 	} cases[] = {
 		{ ROUNDED(TOKENS * 3001 * 4), 1u << VT_SHAPE_LOGITS },
 		{ ROUNDED(TOKENS * 3001 * 2), 1u << VT_SHAPE_LOGITS },
-		{ TOKENS * 3001 * 4, 0 }, /* no block has that size */
+		{ TOKENS * 3001 * 4, 0 },                          /* no block has that size */
 		{ ROUNDED(30 * 3001 * 4), 1u << VT_SHAPE_LOGITS }, /* shifted labels */
 		{ ROUNDED(2 * 3001 * 4), 1u << VT_SHAPE_LOGITS },  /* last tokens */
 		{ ROUNDED(TOKENS * 3001 * 4) + 512, 0 },
+		{ TOKENS * 500 * 4, 0 },
 		/* Powers of two are the scores of some number of heads, too. */
 		{ TOKENS * 64 * 4, 1u << VT_SHAPE_HIDDEN | 1u << VT_SHAPE_SCORES },
 		{ TOKENS * 256 * 4, 1u << VT_SHAPE_INTERMEDIATE | 1u << VT_SHAPE_SCORES },

@@ -29,6 +29,7 @@ struct batches {
 struct dimensions {
 	struct values hidden;
 	struct values vocabulary;
+	struct values tables; /* rows of all embeddings */
 	struct values inner; /* other sides of matrices with a hidden side */
 	struct batches batches;
 };
@@ -76,16 +77,38 @@ static int is_weight_of(const char *tensor, const char *module)
 	       strcmp(tensor + len, ".weight") == 0;
 }
 
-/* The matrix of an embedding tells vocabulary and hidden size. */
-static void find_embeddings(struct dimensions *dimensions, const struct vt_model *model,
-			    const struct vt_rules *rules)
+/* The matrix of an embedding. */
+struct table {
+	const char *module;
+	uint64_t rows;
+	uint64_t columns;
+};
+
+typedef VT_VECTOR(struct table) table_vector;
+
+static void find_table(table_vector *tables, const struct vt_model *model, const char *module)
+{
+	struct table table = { module, 0, 0 };
+
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+
+		if (tensor->role == VT_ROLE_PARAMETER &&
+		    is_weight_of(vt_model_text(model, tensor->name), module) &&
+		    read_matrix(vt_model_text(model, tensor->shape), &table.rows, &table.columns)) {
+			vt_vector_push(tables, table);
+			return;
+		}
+	}
+}
+
+static void find_tables(table_vector *tables, const struct vt_model *model,
+			const struct vt_rules *rules)
 {
 	struct values seen = { 0 };
 
 	for (uint32_t m = 0; m < model->nr_modules; m++) {
 		const struct vt_torch_module *module = &model->modules[m];
-		const char *name = vt_model_text(model, module->name);
-		uint64_t rows, columns;
 
 		/* Equal ones are rows of one table; a few distinct embeddings are enough. */
 		if (!vt_globs_match(&rules->token_model,
@@ -93,18 +116,56 @@ static void find_embeddings(struct dimensions *dimensions, const struct vt_model
 		    seen.is_full || has_value(&seen, module->name))
 			continue;
 		add_value(&seen, module->name);
-		for (uint32_t i = 0; i < model->nr_tensors; i++) {
-			const struct vt_tensor *tensor = &model->tensors[i];
-
-			if (tensor->role != VT_ROLE_PARAMETER ||
-			    !is_weight_of(vt_model_text(model, tensor->name), name) ||
-			    !read_matrix(vt_model_text(model, tensor->shape), &rows, &columns))
-				continue;
-			add_value(&dimensions->vocabulary, rows);
-			add_value(&dimensions->hidden, columns);
-			break;
-		}
+		find_table(tables, model, vt_model_text(model, module->name));
 	}
+}
+
+static int is_of_table(const table_vector *tables, const char *tensor)
+{
+	for (size_t i = 0; i < tables->len; i++)
+		if (is_weight_of(tensor, tables->items[i].module))
+			return 1;
+	return 0;
+}
+
+/* Whether a matrix that is no embedding has the sides of one: a head that is not tied to it. */
+static int has_head(const table_vector *tables, const struct vt_model *model,
+		    const struct table *table)
+{
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+		uint64_t rows, columns;
+
+		if (tensor->role == VT_ROLE_PARAMETER &&
+		    read_matrix(vt_model_text(model, tensor->shape), &rows, &columns) &&
+		    rows == table->rows && columns == table->columns &&
+		    !is_of_table(tables, vt_model_text(model, tensor->name)))
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Embeddings tell vocabulary and hidden size.  One of positions or of types has no head: where
+ * there is a head, vocabularies are those that have one, else it is tied to the largest table.
+ */
+static void find_embeddings(struct dimensions *dimensions, const struct vt_model *model,
+			    const struct vt_rules *rules)
+{
+	table_vector tables = { 0 };
+	uint64_t most = 0;
+
+	find_tables(&tables, model, rules);
+	for (size_t i = 0; i < tables.len; i++) {
+		add_value(&dimensions->hidden, tables.items[i].columns);
+		add_value(&dimensions->tables, tables.items[i].rows);
+		if (has_head(&tables, model, &tables.items[i]))
+			add_value(&dimensions->vocabulary, tables.items[i].rows);
+		most = tables.items[i].rows > most ? tables.items[i].rows : most;
+	}
+	if (most && !dimensions->vocabulary.nr)
+		add_value(&dimensions->vocabulary, most);
+	vt_vector_release(&tables);
 }
 
 static void find_inner(struct dimensions *dimensions, const struct vt_model *model)
@@ -115,7 +176,7 @@ static void find_inner(struct dimensions *dimensions, const struct vt_model *mod
 
 		if (tensor->role != VT_ROLE_PARAMETER ||
 		    !read_matrix(vt_model_text(model, tensor->shape), &rows, &columns) ||
-		    has_value(&dimensions->vocabulary, rows))
+		    has_value(&dimensions->tables, rows))
 			continue;
 		if (has_value(&dimensions->hidden, columns) && rows != columns)
 			add_value(&dimensions->inner, rows);
