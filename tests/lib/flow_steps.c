@@ -17,7 +17,7 @@ struct fixture {
 	struct vt_call_tensor tensors[4 * NR_MAX];
 	char *texts[NR_MAX];
 	struct vt_names names; /* of leaves that are buffers of modules */
-	struct vt_tensor named[LEAF_MAX];
+	struct vt_tensor named[LEAF_MAX + 1];
 	uint32_t named_rows[LEAF_MAX], first_rows[NR_MAX + 1];
 };
 
@@ -119,7 +119,10 @@ static void add_names(struct fixture *f, uint32_t first)
 		nr++;
 	}
 	f->first_rows[f->model.nr_allocations] = nr;
+	f->named[nr].role = VT_ROLE_PARAMETER;
+	f->named[nr].size_bytes = 2 * CAST_BYTES;
 	f->model.tensors = f->named;
+	f->model.nr_tensors = nr + 1;
 	f->names = (struct vt_names){ .model = &f->model,
 				      .by_allocation = f->named_rows,
 				      .first = f->first_rows };

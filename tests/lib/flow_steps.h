@@ -9,6 +9,7 @@
 #include "analyzer/base/util.h"
 
 #define WIDE         (1u << 20)
+#define CAST_BYTES   (3u << 18) /* half of what a parameter has that no step reads */
 #define NO_NODE      (-1)
 #define GIVEN        UINT32_MAX   /* the result was there before, and is the last argument */
 #define CALLED_BY(i) (1000 + (i)) /* no results besides; the step with that number calls it */

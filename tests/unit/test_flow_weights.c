@@ -80,9 +80,20 @@ static void test_compiled_graphs_cast_their_weights(void **state)
 		{ "inductor::relu", { S(4) }, "mlp", 0, 0, 0 },
 		{ "aten::linear", { S(5), 4 }, "mlp", 0, 0, 0 },
 	};
+	/* Queries and keys are of the same data; of one size with a parameter they are weights. */
+	const struct step same[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "inductor::_to_copy", { 0 }, "weight", CAST_BYTES, 0, 0 },
+		{ "aten::mm", { S(0), S(1) }, "mlp", 0, 0, 0 },
+		{ "inductor::_to_copy", { 0 }, "weight", CAST_BYTES, 0, 0 },
+		{ "aten::mm", { S(0), S(3) }, "mlp", 0, 0, 0 },
+		{ "inductor::_to_copy", { 0 }, "mlp", 0, 0, 0 },
+		{ "aten::mm", { S(0), S(5) }, "mlp", 0, 0, 0 },
+	};
 
 	(void)state;
 	CHECK(steps);
+	CHECK(same);
 }
 
 /* Layers' results are multiplied by weights; data by the first, and by gradients. */

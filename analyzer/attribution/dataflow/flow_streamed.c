@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/attribution/dataflow/flow_passes.h"
 
+#include "analyzer/attribution/calls/block_rounding.h"
+
 #define NO_WEIGHTS UINT64_MAX
 #define NESTED_MAX 4 /* operators of one copy that see its result */
 
@@ -66,19 +68,48 @@ static void note_line(struct vt_dataflow *flow, const struct vt_flow_node *node,
  * A kernel of generated code copies nothing from the host.  What it reads and no kernel made are
  * the arguments of its graph, which are not recorded: it casts a weight for its product.
  */
-static enum vt_flow_label label_of(const struct vt_dataflow *flow, const struct vt_flow_node *node)
+static int is_generated(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
 	const struct vt_model *model = flow->model;
 	const char *name = vt_model_text(model, model->calls.items[node->operator].name);
 
-	return name && vt_operator_is_generated(name) ? VT_FLOW_WEIGHT : VT_FLOW_STREAMED;
+	return name && vt_operator_is_generated(name);
+}
+
+/* By size of a block: some parameter is twice as large. */
+static void find_halves(const struct vt_model *model, struct vt_map *halves)
+{
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *tensor = &model->tensors[i];
+
+		if (tensor->role == VT_ROLE_PARAMETER)
+			vt_map_put(halves,
+				   (struct vt_key){ vt_block_rounding_rounded(
+							    (uint64_t)tensor->size_bytes / 2),
+						    0, 0 },
+				   1);
+	}
+}
+
+/*
+ * The kernels of a graph have no lines of their own, so that a line tells nothing of them; that one
+ * is multiplied by, and half as large as a parameter, does.
+ */
+static int is_generated_cast(const struct vt_dataflow *flow, const struct vt_flow_node *node,
+			     const struct vt_map *halves)
+{
+	const struct vt_key bytes = { flow->values[node->first_output].bytes, 0, 0 };
+
+	return node->class == VT_OPERATOR_CAST && is_generated(flow, node) &&
+	       vt_map_find(halves, bytes) != NULL;
 }
 
 /* Where a mode of Python's handles operators, one copy is two of them: one calls the other. */
 static void label_copy(struct vt_dataflow *flow, uint32_t n)
 {
 	uint32_t allocation = flow->values[flow->nodes[n].first_output].allocation;
-	enum vt_flow_label label = label_of(flow, &flow->nodes[n]);
+	enum vt_flow_label label =
+		is_generated(flow, &flow->nodes[n]) ? VT_FLOW_WEIGHT : VT_FLOW_STREAMED;
 
 	for (uint32_t k = n + 1; k-- > 0 && k + NESTED_MAX > n;)
 		if (is_from_host(&flow->nodes[k]) &&
@@ -88,13 +119,14 @@ static void label_copy(struct vt_dataflow *flow, uint32_t n)
 
 void vt_flow_find_streamed(struct vt_dataflow *flow)
 {
-	struct vt_map lines = { 0 };
+	struct vt_map lines = { 0 }, halves = { 0 };
 
+	find_halves(flow->model, &halves);
 	for (uint32_t n = 0; n < flow->nr_nodes; n++)
 		if (is_from_host(&flow->nodes[n]))
 			note_line(flow, &flow->nodes[n], &lines);
 	/* What the first layer multiplies may be data: by what its line brings for the others. */
-	for (uint32_t n = 0; n < flow->nr_nodes && lines.len; n++) {
+	for (uint32_t n = 0; n < flow->nr_nodes && (lines.len || halves.len); n++) {
 		const struct vt_flow_node *node = &flow->nodes[n];
 		const uint64_t *known;
 		uint32_t with;
@@ -102,8 +134,9 @@ void vt_flow_find_streamed(struct vt_dataflow *flow)
 		if (!is_from_host(node) || !is_multiplied(flow, node->first_output, &with))
 			continue;
 		known = vt_map_find(&lines, vt_flow_line(flow, node));
-		if (known && *known != NO_WEIGHTS)
+		if ((known && *known != NO_WEIGHTS) || is_generated_cast(flow, node, &halves))
 			label_copy(flow, n);
 	}
 	vt_map_release(&lines);
+	vt_map_release(&halves);
 }
