@@ -62,6 +62,27 @@ static void test_products_write_what_they_are_given_for_results(void **state)
 	CHECK(steps);
 }
 
+/* What data is joined to stays what it is, as in a network that reads its input again. */
+static void test_data_is_joined_to_what_layers_made(void **state)
+{
+	const struct step features[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::relu", { S(0) }, "mlp", 0, 0, 0 },
+		{ "aten::cat", { 1, S(1) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(2), 3 }, "mlp", 0, 0, 0 },
+	};
+	const struct step tokens[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "logits", 0, 0, 0 },
+		{ "aten::argmax", { S(1) }, "logits", 4096, 0, 0 },
+		{ "aten::cat", { 2, S(2) }, "", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(features);
+	CHECK(tokens);
+}
+
 /*
  * An operator written in Python, called through a dispatch mode, which has no results: what it
  * calls computes, not the operator of an unknown name.
@@ -215,6 +236,20 @@ static void test_gradients_of_slices_of_logits(void **state)
 		{ "aten::slice", { S(0) }, "", 0, 0, 0 },
 		{ "aten::cross_entropy_loss", { S(0), 5 }, "logits", 0, 0, 0 },
 		{ "aten::slice_backward", { 6 }, "logits", 0, 1 + 1, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
+/* Of speech a loss over all ways reads the scores, and makes their gradient as the others do. */
+static void test_gradients_of_a_loss_over_ways(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::linear", { 1, 2 }, "logits", 0, 0, 0 },
+		{ "aten::log_softmax", { S(0) }, "logits", 0, 0, 0 },
+		{ "aten::_ctc_loss", { S(1), 5 }, "logits", 0, 0, 0 },
+		{ "aten::_ctc_loss_backward", { S(2), S(1) }, "logits", 0, 2 + 1, 0 },
 	};
 
 	(void)state;
@@ -630,6 +665,7 @@ int main(void)
 		cmocka_unit_test(test_attention_is_a_softmax_between_products_of_data),
 		cmocka_unit_test(test_a_dropout_before_a_branch_is_of_what_it_drops),
 		cmocka_unit_test(test_products_write_what_they_are_given_for_results),
+		cmocka_unit_test(test_data_is_joined_to_what_layers_made),
 		cmocka_unit_test(test_an_operator_is_what_it_calls_through_others),
 		cmocka_unit_test(test_experts_by_hand_are_no_attention_and_no_logits),
 		cmocka_unit_test(test_norms_by_hand),
@@ -637,6 +673,7 @@ int main(void)
 		cmocka_unit_test(test_scores_of_data_by_data_that_a_loss_reads),
 		cmocka_unit_test(test_a_ranking_is_of_logits_where_a_network_made_the_scores),
 		cmocka_unit_test(test_gradients_of_slices_of_logits),
+		cmocka_unit_test(test_gradients_of_a_loss_over_ways),
 		cmocka_unit_test(test_gradients_of_the_view_that_a_head_ends_with),
 		cmocka_unit_test(test_what_is_filled_with_scores),
 		cmocka_unit_test(test_weights_stay_weights_when_they_are_written),

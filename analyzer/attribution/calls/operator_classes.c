@@ -37,7 +37,7 @@ static const struct {
 	  "*layer_norm *rms_norm *batch_norm *group_norm *instance_norm *LayerNorm*"
 	  " *RMSNorm* *RmsNorm*" },
 	{ VT_OPERATOR_LOSS,
-	  "log_softmax nll_loss* cross_entropy* kl_div *CrossEntropy*" },
+	  "log_softmax nll_loss* ctc_loss* cross_entropy* kl_div *CrossEntropy*" },
 	{ VT_OPERATOR_NORMALISER,
 	  "logsumexp" },
 	{ VT_OPERATOR_SOFTMAX,
@@ -172,7 +172,7 @@ static enum vt_operator_class class_of_fused(const char *names)
 int vt_operator_is_loss_gradient(const char *name)
 {
 	return strstr(name, "log_softmax_backward") || strstr(name, "nll_loss_backward") ||
-	       strstr(name, "nll_loss2d_backward");
+	       strstr(name, "nll_loss2d_backward") || strstr(name, "ctc_loss_backward");
 }
 
 int vt_operator_is_generated(const char *name)

@@ -79,20 +79,25 @@ static int is_of_embeddings(const struct vt_dataflow *flow, const struct vt_flow
 	return 1;
 }
 
-/* Of parts of one kind. */
+/* Of parts of one kind.  Data that joins them says nothing, unless it is tokens that are chosen. */
 static enum vt_flow_label label_of_parts(const struct vt_dataflow *flow,
 					 const struct vt_flow_node *node)
 {
 	enum vt_flow_label label = VT_FLOW_NONE;
+	int has_data = 0;
 
 	for (uint32_t i = 0; i < node->nr_inputs; i++) {
 		const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, i);
 
+		if (!vt_dataflow_input(flow, node, i)->is_of_layer) {
+			has_data = 1;
+			continue;
+		}
 		if (!writer || !writer->label || (label && writer->label != label))
 			return VT_FLOW_NONE;
 		label = (enum vt_flow_label)writer->label;
 	}
-	return label;
+	return has_data && label == VT_FLOW_LOGITS ? VT_FLOW_NONE : label;
 }
 
 static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
