@@ -28,6 +28,11 @@ def test_feed_forwards_of_plain_sequences_are_told_from_the_blocks_that_hold_the
     assert min(recall["activations/mlp"], precision["activations/attention"]) >= 95, case.confusions().most_common(3)
 
 
+def test_distances_to_the_rows_of_a_code_book_are_no_logits():
+    case, _ = runs.score(catalogue.read()["code_book"], probe=1)
+    assert case.peak("right") >= 99, case.confusions().most_common(3)
+
+
 @pytest.mark.parametrize("backend", [name for name in runs.BACKENDS if name != "caching"])
 def test_owners_are_as_right_where_pytorch_reports_no_blocks(backend):
     case, difference = runs.score(catalogue.read()["masters"], probe=0, backend=backend)

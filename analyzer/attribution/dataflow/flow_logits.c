@@ -194,6 +194,66 @@ static int makes_scores(const struct vt_dataflow *flow, const struct vt_flow_nod
 	       (end->class != VT_OPERATOR_CHOICE && vt_dataflow_is_of_data(flow, node));
 }
 
+/* The innermost frame of a module, in which a node's operator was called; NULL: in none. */
+static const struct vt_frame_python *method_of(const struct vt_dataflow *flow,
+					       const struct vt_flow_node *node)
+{
+	const struct vt_frames *frames = &flow->model->frames;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(
+		frames, flow->model->calls.items[node->operator].python_stack, ids);
+
+	for (unsigned i = 0; i < nr; i++)
+		if (frames->python[ids[i]].self_type)
+			return &frames->python[ids[i]];
+	return NULL;
+}
+
+static int is_below(const struct vt_dataflow *flow, const struct vt_flow_node *node,
+		    const struct vt_frame_python *method)
+{
+	const struct vt_frames *frames = &flow->model->frames;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_frames_python(
+		frames, flow->model->calls.items[node->operator].python_stack, ids);
+
+	for (unsigned i = 0; i < nr; i++)
+		if (frames->python[ids[i]].self_address == method->self_address &&
+		    frames->python[ids[i]].code == method->code)
+			return 1;
+	return 0;
+}
+
+/*
+ * A code book: the method that compares something with its rows chooses the nearest, and looks it
+ * up there.  A decoder looks the chosen token up in its next call.
+ */
+static int is_quantised(struct vt_dataflow *flow, const struct vt_flow_node *product,
+			const struct vt_flow_node *choice)
+{
+	const struct vt_frame_python *method = method_of(flow, product);
+	const struct vt_flow_node *nodes[BEFORE_MAX] = { choice };
+	unsigned nr = 1;
+
+	if (!method || product->is_recurrent || choice->class != VT_OPERATOR_CHOICE ||
+	    !is_below(flow, choice, method))
+		return 0;
+	vt_dataflow_walk(flow);
+	for (unsigned i = 0; i < nr; i++) {
+		const struct vt_flow_node *reader;
+
+		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, nodes[i], k)); k++) {
+			if (!vt_dataflow_see(flow, reader) || !is_below(flow, reader, method))
+				continue;
+			if (shares_input(flow, reader, product))
+				return 1;
+			if (!is_layer(reader) && nr < BEFORE_MAX)
+				nodes[nr++] = reader;
+		}
+	}
+	return 0;
+}
+
 /* Back from a loss or a choice to the product whose results it is of. */
 static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 		       struct search *search)
@@ -224,7 +284,8 @@ static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 		}
 	}
 	for (unsigned i = 0; i < nr_products && i < BEFORE_MAX; i++)
-		if (!is_ranking(end) || is_of_network(flow, products[i]))
+		if ((!is_ranking(end) || is_of_network(flow, products[i])) &&
+		    !is_quantised(flow, products[i], end))
 			label_head(flow, products[i], search);
 }
 

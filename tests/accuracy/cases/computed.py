@@ -274,5 +274,47 @@ def large_tables():
         optimizer.zero_grad(set_to_none=True)
 
 
+class CodeBook(nn.Module):
+    """Chooses the nearest of its rows and looks it up, by the largest negative distance."""
+
+    def __init__(self, rows=1024, d=64):
+        super().__init__()
+        self.register_buffer("codes", torch.randn(rows, d))
+
+    def forward(self, x):
+        flat = x.flatten(0, 1)
+        far = (flat.square().sum(1, keepdim=True) + self.codes.square().sum(1) - 2 * flat @ self.codes.T).clamp(min=0)
+        nearest = (-far.sqrt()).argmax(-1)
+        near = (F.one_hot(nearest, len(self.codes)).to(x.dtype) @ self.codes).view_as(x)
+        return x + (near - x).detach(), (x - near.detach()).square().mean()
+
+
+class Coder(nn.Module):
+    def __init__(self, d=64):
+        super().__init__()
+        self.enc = nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, d))
+        self.book, self.dec = CodeBook(d=d), nn.Sequential(nn.Linear(d, 512), nn.GELU(), nn.Linear(512, 256))
+
+    def forward(self, x):
+        y, far = self.book(self.enc(x))
+        return self.dec(y), far
+
+
+@case(family="code book", mode="fp32, nearest code by hand, straight through")
+def code_book():
+    model = Coder().cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    watch(model, optimizer)
+    for step in range(3):
+        x = torch.rand(16, 512, 256).cuda()
+        y, far = model(x)
+        loss = F.mse_loss(y, x) + far
+        stage(f"forward-{step}", inputs="x")
+        loss.backward()
+        stage(f"backward-{step}", inputs="x")
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+
 if __name__ == "__main__":
     main()
