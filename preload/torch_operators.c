@@ -191,9 +191,7 @@ void vt_torch_operators_start(void)
 		return;
 	g.name = (vt_torch_call_name_fn)vt_torch_real_find(VT_TORCH_FUNCTION_RANGE_NAME, NULL);
 	g.nr_inputs = (count_fn)vt_torch_real_find(VT_TORCH_FUNCTION_NR_INPUTS, NULL);
-	/* The values have another layout in releases without overload names. */
-	if (!add || !disable || !enable || !g.name || !g.nr_inputs ||
-	    !vt_torch_real_find(VT_TORCH_FUNCTION_OVERLOAD_NAME, NULL)) {
+	if (!add || !disable || !enable || !g.name || !g.nr_inputs) {
 		vt_info_once("operators", "not observed: unsupported PyTorch release");
 		return;
 	}

@@ -58,12 +58,11 @@
 
 /*
  * at::disableCallback and at::reenableCallback(CallbackHandle), and what is asked about a call:
- * at::RecordFunction::num_inputs() const, overload_name() const.
+ * at::RecordFunction::num_inputs() const.
  */
 #define VT_TORCH_DISABLE_CALLBACK "_ZN2at15disableCallbackEm"
 #define VT_TORCH_ENABLE_CALLBACK  "_ZN2at16reenableCallbackEm"
 #define VT_TORCH_NR_INPUTS	  "_ZNK2at14RecordFunction10num_inputsEv"
-#define VT_TORCH_OVERLOAD_NAME	  "_ZNK2at14RecordFunction13overload_nameEv"
 
 /* The unwinder that PyTorch's exceptions use, wherever it comes from. */
 #define VT_TORCH_UNWIND_RESUME	    "_Unwind_Resume"
@@ -88,7 +87,6 @@
 	X(DISABLE_CALLBACK, "libtorch_cpu.so")                                                     \
 	X(ENABLE_CALLBACK, "libtorch_cpu.so")                                                      \
 	X(NR_INPUTS, "libtorch_cpu.so")                                                            \
-	X(OVERLOAD_NAME, "libtorch_cpu.so")                                                        \
 	X(UNWIND_RESUME, "libtorch_cpu.so")                                                        \
 	X(UNWIND_PERSONALITY, "libtorch_cpu.so")
 

@@ -12,20 +12,32 @@
 
 #include "preload/sys.h"
 
-/* Offsets in bytes, as of PyTorch 2.11. */
-#define CALL_INPUTS    208u
-#define CALL_OUTPUTS   280u
-#define VALUE_BYTES    16u
-#define VALUE_TAG      8u
-#define TENSOR_STORAGE 16u
-#define STORAGE_DATA   16u
-#define STORAGE_DEVICE 40u /* c10::DeviceType, one byte */
-#define LIST_VALUES    16u
+/*
+ * Offsets in bytes, found with offsetof() in the headers of PyTorch 2.0 to 2.15: a call has its
+ * name as a string of the old C++ library (wheels up to 2.6) or of the new one, and from 2.4 on
+ * arguments by keyword before its outputs; until 2.2 reference counts took a word more.
+ */
+static const struct layout {
+	uint16_t inputs; /* of a call */
+	uint16_t outputs;
+	uint16_t storage; /* of a TensorImpl */
+	uint16_t data;	  /* of a StorageImpl */
+	uint16_t device;  /* ... c10::DeviceType, one byte */
+	uint16_t values;  /* of a list */
+} layouts[] = {
+	{ 208, 280, 16, 16, 40, 16 }, { 184, 256, 16, 16, 40, 16 }, { 184, 200, 16, 16, 40, 16 },
+	{ 208, 224, 16, 16, 40, 16 }, { 184, 200, 24, 24, 48, 24 }, { 208, 224, 24, 24, 48, 24 },
+};
+#define NR_LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
 
-#define TAG_TENSOR  1u
-#define TAG_LIST    14u
-#define TAGS_TOTAL  64u
-#define DEVICE_CUDA 1
+#define VALUE_BYTES 16u
+#define VALUE_TAG   8u
+
+#define TAG_TENSOR     1u
+#define FIRST_LIST_TAG 12u /* PyTorch 2.0; 13 from 2.1 on, 14 from 2.9 on */
+#define LAST_LIST_TAG  14u
+#define TAGS_TOTAL     64u
+#define DEVICE_CUDA    1
 
 /* More than any operator has arguments, and than any list has tensors. */
 #define MOST_VALUES 4096u
@@ -35,18 +47,29 @@
 #define ENOUGH_INPUTS  1u
 #define MOST_TRIES     1000u /* calls that made a block and returned one tensor */
 #define MOST_WRONG     8u
+#define NR_RECENT      64u
 
-static struct {
-	int layout;		/* atomic; enum vt_torch_layout */
-	uint64_t block;		/* atomic; of an output that was the block reported last */
-	uint32_t right_outputs;	/* atomic, as the next */
+/* What speaks for a layout; all atomic. */
+struct proof {
+	uint64_t block; /* of an output that was the block reported last */
+	uint32_t right_outputs;
 	uint32_t right_inputs;
 	uint32_t wrong_inputs;
+};
+
+static struct {
+	int layout; /* atomic; enum vt_torch_layout */
+	uint32_t proven; /* index of a layout; written before `layout` */
 	uint32_t nr_tries;
+	struct proof proofs[NR_LAYOUTS];
+	uint32_t list_tag; /* atomic; 0: unproven */
+	uint64_t recent[NR_RECENT]; /* atomic: storages that values were, before that */
+	uint32_t nr_recent;
 } g;
 
 /* What is read, how, and what was found so far. */
 struct collection {
+	const struct layout *layout;
 	struct vt_operator_address *out;
 	uint32_t nr;
 	uint32_t most;
@@ -55,7 +78,7 @@ struct collection {
 
 enum vt_torch_layout vt_torch_values_layout(void)
 {
-	return (enum vt_torch_layout)__atomic_load_n(&g.layout, __ATOMIC_RELAXED);
+	return (enum vt_torch_layout)__atomic_load_n(&g.layout, __ATOMIC_ACQUIRE);
 }
 
 static int read_bytes(const struct collection *c, void *to, const void *base, size_t at,
@@ -74,6 +97,26 @@ static int read_pointer(const struct collection *c, const void *base, size_t at,
 	return read_bytes(c, to, base, at, sizeof(*to));
 }
 
+static uint32_t known_list_tag(void)
+{
+	return __atomic_load_n(&g.list_tag, __ATOMIC_RELAXED);
+}
+
+static void note_recent(const void *data)
+{
+	uint32_t at = __atomic_fetch_add(&g.nr_recent, 1, __ATOMIC_RELAXED) % NR_RECENT;
+
+	__atomic_store_n(&g.recent[at], (uint64_t)(uintptr_t)data, __ATOMIC_RELAXED);
+}
+
+static int is_recent(uint64_t address)
+{
+	for (uint32_t i = 0; i < NR_RECENT; i++)
+		if (__atomic_load_n(&g.recent[i], __ATOMIC_RELAXED) == address)
+			return 1;
+	return 0;
+}
+
 static int add_tensor(struct collection *c, const void *tensor, uint32_t position,
 		      uint32_t element)
 {
@@ -82,16 +125,18 @@ static int add_tensor(struct collection *c, const void *tensor, uint32_t positio
 
 	if (!tensor)
 		return 0;
-	if (read_pointer(c, tensor, TENSOR_STORAGE, &storage))
+	if (read_pointer(c, tensor, c->layout->storage, &storage))
 		return -1;
 	/* Undefined, sparse, batched, ... */
 	if (!storage)
 		return 0;
-	if (read_bytes(c, &device, storage, STORAGE_DEVICE, sizeof(device)) ||
-	    read_pointer(c, storage, STORAGE_DATA, &data))
+	if (read_bytes(c, &device, storage, c->layout->device, sizeof(device)) ||
+	    read_pointer(c, storage, c->layout->data, &data))
 		return -1;
 	if (device != DEVICE_CUDA || !data || c->nr >= c->most)
 		return 0;
+	if (!c->is_checked && !known_list_tag())
+		note_recent(data);
 	if (c->out)
 		c->out[c->nr] = (struct vt_operator_address){
 			.address = (uint64_t)(uintptr_t)data,
@@ -129,8 +174,8 @@ static int add_list(struct collection *c, const void *list, uint32_t position)
 
 	if (!list)
 		return 0;
-	if (read_pointer(c, list, LIST_VALUES, &begin) ||
-	    read_pointer(c, list, LIST_VALUES + sizeof(void *), &end) ||
+	if (read_pointer(c, list, c->layout->values, &begin) ||
+	    read_pointer(c, list, c->layout->values + sizeof(void *), &end) ||
 	    count_values(begin, end, MOST_ITEMS, &nr))
 		return -1;
 	for (size_t i = 0; i < nr && c->nr < c->most; i++) {
@@ -142,6 +187,33 @@ static int add_list(struct collection *c, const void *list, uint32_t position)
 	return 0;
 }
 
+/*
+ * Which tag lists have differs between releases.  It is the one under which something can be read
+ * as a list of tensors, one of which has a storage that was seen in a value of its own.
+ */
+static void try_list(const struct collection *of, const void *list, uint32_t tag)
+{
+	struct vt_operator_address found[16];
+	struct collection c = {
+		.layout = of->layout, .out = found, .most = 16, .is_checked = 1
+	};
+
+	if (add_list(&c, list, 0))
+		return;
+	for (uint32_t i = 0; i < c.nr; i++)
+		if (is_recent(found[i].address))
+			__atomic_store_n(&g.list_tag, tag, __ATOMIC_RELAXED);
+}
+
+static int add_if_list(struct collection *c, const void *word, uint32_t tag, uint32_t position)
+{
+	if (tag < FIRST_LIST_TAG || tag > LAST_LIST_TAG || c->is_checked)
+		return 0;
+	if (!known_list_tag())
+		try_list(c, word, tag);
+	return known_list_tag() == tag ? add_list(c, word, position) : 0;
+}
+
 static int add_values(struct collection *c, const void *values, size_t nr)
 {
 	const void *word;
@@ -151,7 +223,7 @@ static int add_values(struct collection *c, const void *values, size_t nr)
 		if (read_value(c, (const char *)values + i * VALUE_BYTES, &word, &tag))
 			return -1;
 		if (tag == TAG_TENSOR ? add_tensor(c, word, (uint32_t)i, 0)
-				      : tag == TAG_LIST && add_list(c, word, (uint32_t)i))
+				      : add_if_list(c, word, tag, (uint32_t)i))
 			return -1;
 	}
 	return 0;
@@ -161,8 +233,8 @@ static int add_inputs(struct collection *c, const void *call, uint64_t *nr)
 {
 	const void *values;
 
-	if (read_pointer(c, call, CALL_INPUTS, &values) ||
-	    read_bytes(c, nr, call, CALL_INPUTS + sizeof(void *), sizeof(*nr)) ||
+	if (read_pointer(c, call, c->layout->inputs, &values) ||
+	    read_bytes(c, nr, call, c->layout->inputs + sizeof(void *), sizeof(*nr)) ||
 	    *nr > MOST_VALUES)
 		return -1;
 	return add_values(c, values, *nr);
@@ -172,8 +244,8 @@ static int add_outputs(struct collection *c, const void *call, size_t *nr)
 {
 	const void *begin, *end;
 
-	if (read_pointer(c, call, CALL_OUTPUTS, &begin) ||
-	    read_pointer(c, call, CALL_OUTPUTS + sizeof(void *), &end) ||
+	if (read_pointer(c, call, c->layout->outputs, &begin) ||
+	    read_pointer(c, call, c->layout->outputs + sizeof(void *), &end) ||
 	    count_values(begin, end, MOST_VALUES, nr))
 		return -1;
 	return add_values(c, begin, *nr);
@@ -188,56 +260,95 @@ static void settle(enum vt_torch_layout layout)
 {
 	int unproven = VT_TORCH_LAYOUT_UNPROVEN;
 
-	__atomic_compare_exchange_n(&g.layout, &unproven, layout, 0, __ATOMIC_RELAXED,
+	__atomic_compare_exchange_n(&g.layout, &unproven, layout, 0, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
 }
 
-static void settle_if_proven(void)
+/* Another thread may prove the same one, and no other can be. */
+static void settle_if_proven(uint32_t number)
 {
-	if (__atomic_load_n(&g.right_inputs, __ATOMIC_RELAXED) >= ENOUGH_INPUTS &&
-	    __atomic_load_n(&g.right_outputs, __ATOMIC_RELAXED) >= ENOUGH_OUTPUTS)
-		settle(VT_TORCH_LAYOUT_PROVEN);
+	struct proof *proof = &g.proofs[number];
+
+	if (__atomic_load_n(&proof->right_inputs, __ATOMIC_RELAXED) < ENOUGH_INPUTS ||
+	    __atomic_load_n(&proof->right_outputs, __ATOMIC_RELAXED) < ENOUGH_OUTPUTS)
+		return;
+	__atomic_store_n(&g.proven, number, __ATOMIC_RELAXED);
+	settle(VT_TORCH_LAYOUT_PROVEN);
 }
 
-void vt_torch_values_try_inputs(const void *call, uint64_t nr_inputs)
+static int is_refused(uint32_t number)
+{
+	return __atomic_load_n(&g.proofs[number].wrong_inputs, __ATOMIC_RELAXED) >= MOST_WRONG;
+}
+
+static void try_inputs(uint32_t number, const void *call, uint64_t nr_inputs)
 {
 	struct vt_operator_address found[16];
-	struct collection c = { .out = found, .most = 16, .is_checked = 1 };
-	uint64_t block = __atomic_load_n(&g.block, __ATOMIC_RELAXED), nr = 0;
+	struct collection c = {
+		.layout = &layouts[number], .out = found, .most = 16, .is_checked = 1
+	};
+	struct proof *proof = &g.proofs[number];
+	uint64_t block = __atomic_load_n(&proof->block, __ATOMIC_RELAXED), nr = 0;
 
 	if (add_inputs(&c, call, &nr) || nr != nr_inputs) {
-		if (add_one(&g.wrong_inputs) >= MOST_WRONG)
-			settle(VT_TORCH_LAYOUT_OTHER);
+		add_one(&proof->wrong_inputs);
 		return;
 	}
 	for (uint32_t i = 0; block && i < c.nr; i++)
 		if (found[i].address == block) {
-			add_one(&g.right_inputs);
-			settle_if_proven();
+			add_one(&proof->right_inputs);
+			settle_if_proven(number);
 			return;
 		}
 }
 
-void vt_torch_values_try_outputs(const void *call, uint64_t block)
+void vt_torch_values_try_inputs(const void *call, uint64_t nr_inputs)
+{
+	uint32_t nr_refused = 0;
+
+	for (uint32_t i = 0; i < NR_LAYOUTS; i++)
+		if (is_refused(i))
+			nr_refused++;
+		else
+			try_inputs(i, call, nr_inputs);
+	if (nr_refused == NR_LAYOUTS)
+		settle(VT_TORCH_LAYOUT_OTHER);
+}
+
+static void try_outputs(uint32_t number, const void *call, uint64_t block)
 {
 	struct vt_operator_address found;
-	struct collection c = { .out = &found, .most = 1, .is_checked = 1 };
+	struct collection c = {
+		.layout = &layouts[number], .out = &found, .most = 1, .is_checked = 1
+	};
 	size_t nr = 0;
 
+	if (add_outputs(&c, call, &nr) || nr != 1 || c.nr != 1 || found.address != block)
+		return;
+	__atomic_store_n(&g.proofs[number].block, block, __ATOMIC_RELAXED);
+	add_one(&g.proofs[number].right_outputs);
+	settle_if_proven(number);
+}
+
+void vt_torch_values_try_outputs(const void *call, uint64_t block)
+{
 	if (!block)
 		return;
-	if (!add_outputs(&c, call, &nr) && nr == 1 && c.nr == 1 && found.address == block) {
-		__atomic_store_n(&g.block, block, __ATOMIC_RELAXED);
-		add_one(&g.right_outputs);
-		settle_if_proven();
-	}
+	for (uint32_t i = 0; i < NR_LAYOUTS; i++)
+		if (!is_refused(i))
+			try_outputs(i, call, block);
 	if (add_one(&g.nr_tries) >= MOST_TRIES)
 		settle(VT_TORCH_LAYOUT_OTHER);
 }
 
+static const struct layout *proven_layout(void)
+{
+	return &layouts[__atomic_load_n(&g.proven, __ATOMIC_RELAXED)];
+}
+
 uint32_t vt_torch_values_inputs(const void *call, struct vt_operator_address *out, uint32_t most)
 {
-	struct collection c = { .out = out, .most = most };
+	struct collection c = { .layout = proven_layout(), .out = out, .most = most };
 	uint64_t nr;
 
 	add_inputs(&c, call, &nr);
@@ -246,7 +357,7 @@ uint32_t vt_torch_values_inputs(const void *call, struct vt_operator_address *ou
 
 uint32_t vt_torch_values_outputs(const void *call, struct vt_operator_address *out, uint32_t most)
 {
-	struct collection c = { .out = out, .most = most };
+	struct collection c = { .layout = proven_layout(), .out = out, .most = most };
 	size_t nr;
 
 	add_outputs(&c, call, &nr);

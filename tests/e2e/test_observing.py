@@ -3,16 +3,21 @@
 import json
 
 import pytest
-from recording import PYTHON, record, record_python
+from recording import PYTHON, WORKLOADS, record, record_python
+from simulated import torch_python
 
 BETWEEN = """SELECT b.event, min(e.event) FROM mark b JOIN mark e ON e.name = b.name AND e.event > b.event
     JOIN string s ON s.id = b.name WHERE s.text = ? AND b.kind = 2 AND e.kind = 3 GROUP BY b.event"""
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
+@pytest.fixture(scope="module", params=[
+    "this", *(pytest.param(version, marks=pytest.mark.full) for version in ("2.1.2", "2.6.0", "2.15.0")),
+])
+def run(request, tmp_path_factory):
+    """Releases lay out a call and its values differently (preload/torch_values.c)."""
     folder = tmp_path_factory.mktemp("operators")
-    recording = record_python(folder, "observed_operators.py", folder / "facts.json")
+    python = PYTHON if request.param == "this" else torch_python(request.param)
+    recording = record(folder, python, WORKLOADS / "observed_operators.py", folder / "facts.json")
     assert recording.process.returncode == 0, recording.process.stderr
     return json.loads((folder / "facts.json").read_text()), recording
 
