@@ -473,6 +473,52 @@ static void tied_weights_have_the_first_name(void **state)
 	vt_analysis_close(&analysis);
 }
 
+static int64_t add_vector(struct builder_db *b, enum vt_role role, uint64_t size, const char *dtype,
+			  const char *shape)
+{
+	int64_t event = build_alloc(b, &(struct build_event){ .size = size, .python = MAIN });
+
+	build_tensor(b, &(struct build_tensor){ .allocation = event,
+						.role = role,
+						.name = "x",
+						.shape = shape,
+						.dtype = dtype,
+						.flags = GRAD });
+	return event;
+}
+
+/* ZeRO: all weights of half precision once more in one vector; a scalar is none of that. */
+static void a_vector_of_all_weights_is_their_copy(void **state)
+{
+	static const char *const dtypes[] = { "bfloat16", "float32" };
+
+	(void)state;
+	for (int is_single = 0; is_single < 2; is_single++) {
+		struct builder_db *b = build_open(dtypes[is_single]);
+		struct vt_analysis analysis;
+		int64_t flat, scalar;
+
+		add_vector(b, VT_ROLE_PARAMETER, 1 << 20, dtypes[is_single], "1024,512");
+		flat = add_vector(b, VT_ROLE_MASTER, 1 << 21, "float32", "524288");
+		scalar = add_vector(b, VT_ROLE_MASTER, 4, "float32", "1");
+		build_close(b);
+		open_analysis(&analysis, dtypes[is_single]);
+		assert_string_equal(
+			vt_attribution_owner(&analysis.attribution,
+					     vt_attribution_judge(&analysis.attribution,
+								  index_at(&analysis, flat))
+						     .owner),
+			is_single ? "weights" : "optimizer");
+		assert_string_equal(
+			vt_attribution_owner(&analysis.attribution,
+					     vt_attribution_judge(&analysis.attribution,
+								  index_at(&analysis, scalar))
+						     .owner),
+			"weights");
+		vt_analysis_close(&analysis);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,6 +530,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(caches_of_one_name_have_two_paths, unit_enter,
 						unit_leave),
 		cmocka_unit_test_setup_teardown(tied_weights_have_the_first_name, unit_enter,
+						unit_leave),
+		cmocka_unit_test_setup_teardown(a_vector_of_all_weights_is_their_copy, unit_enter,
 						unit_leave),
 	};
 

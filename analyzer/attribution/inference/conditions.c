@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/attribution/inference/master_weights.h"
 #include "analyzer/model/describe.h"
 
 void vt_conditions_init(struct vt_conditions *conditions, struct vt_facts *facts)
@@ -65,7 +66,7 @@ uint32_t vt_conditions_words(const struct vt_facts *facts, const struct vt_alloc
 	case VT_FACT_FLAG:
 		return vt_facts_flags(facts, a);
 	case VT_FACT_COPY_OF:
-		return vt_facts_copies(facts, a);
+		return vt_facts_copies(facts, a) | vt_master_weights_flat(facts, a);
 	case VT_FACT_UPDATE:
 		return vt_facts_updates(facts, a);
 	case VT_FACT_SHAPE_CLASS:

@@ -11,6 +11,8 @@
 #define LEAST_PERCENT 90
 /* Fewer could be anything of twice the size. */
 #define LEAST_BLOCKS 3
+/* Of all weights: less is a scalar or a vector beside them. */
+#define MOST_SHARDS 1024
 
 /* Blocks that one line made, all as zeros or none. */
 struct line {
@@ -190,4 +192,38 @@ void vt_master_weights_find(struct vt_facts *facts, const struct vt_gradient_cla
 		mark(&search, &masters, VT_UPDATE_MASTER);
 	vt_vector_release(&search.candidates);
 	free(search.left);
+}
+
+static int is_dtype(const struct vt_model *model, const struct vt_tensor *tensor, const char *dtype)
+{
+	const char *text = vt_model_text(model, tensor->dtype);
+
+	return text && strcmp(text, dtype) == 0;
+}
+
+static int is_flat(const struct vt_model *model, const struct vt_tensor *row)
+{
+	const char *shape = vt_model_text(model, row->shape);
+	uint64_t trained_bytes = 0;
+
+	if (row->role != VT_ROLE_MASTER || !shape || strchr(shape, ',') ||
+	    !is_dtype(model, row, "float32"))
+		return 0;
+	for (uint32_t i = 0; i < model->nr_tensors; i++) {
+		const struct vt_tensor *one = &model->tensors[i];
+
+		if (one->role != VT_ROLE_PARAMETER || !(one->flags & VT_TENSOR_REQUIRES_GRAD))
+			continue;
+		if (!is_dtype(model, one, "bfloat16") && !is_dtype(model, one, "float16"))
+			return 0;
+		trained_bytes += one->size_bytes;
+	}
+	return trained_bytes && row->size_bytes >= trained_bytes / MOST_SHARDS;
+}
+
+uint32_t vt_master_weights_flat(const struct vt_facts *facts, const struct vt_allocation *a)
+{
+	const struct vt_tensor *row = vt_facts_row(facts, a);
+
+	return row && is_flat(facts->model, row) ? 1u << VT_THING_PARAMETER : 0;
 }

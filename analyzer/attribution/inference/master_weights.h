@@ -26,4 +26,11 @@ struct vt_gradient_class {
 void vt_master_weights_find(struct vt_facts *facts, const struct vt_gradient_class *classes,
 		     uint32_t nr_classes);
 
+/*
+ * What an optimizer updates a copy of (a bit of enum vt_thing), as one vector for all weights: the
+ * shards of ZeRO, in single precision and of no module, where modules train half precision
+ * throughout.  0: it is none.
+ */
+uint32_t vt_master_weights_flat(const struct vt_facts *facts, const struct vt_allocation *a);
+
 #endif
