@@ -67,8 +67,10 @@ const char *vt_db_defence_error(sqlite3 *raw)
 	return code == SQLITE_CORRUPT ? "damaged or incomplete" : sqlite3_errmsg(raw);
 }
 
+/* No column is generated without the word AS; to ask for a table's columns compiles a statement. */
 static const char object_sql[] =
-	"SELECT type, (SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE hidden)"
+	"SELECT type, CASE WHEN sql LIKE '%as%' THEN"
+	" (SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE hidden) END"
 	" FROM main.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type <> 'index'";
 
 /* NULL: nothing, one that older databases lack, or the query failed, as later ones will. */
