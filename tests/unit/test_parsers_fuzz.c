@@ -27,9 +27,9 @@
 #include "analyzer/planner/tensor_file.h"
 #include "analyzer/planner/term_rules.h"
 #include "common/card_profile.h"
+#include "tests/lib/fuzzed_journal.h"
 #include "tests/lib/guarded.h"
 #include "tests/lib/planned.h"
-#include "tests/lib/sample_journal.h"
 #include "tests/lib/sqlite_memory.h"
 #include "tests/lib/sqlite_statements.h"
 
@@ -346,8 +346,7 @@ static void make_journal(struct input *input)
 {
 	struct builder b;
 
-	builder_init(&b);
-	sample_journal(&b);
+	fuzzed_journal(&b);
 	vt_buffer_append(&input->good, builder_slots(&b), b.nr_slots * VT_SLOT_BYTES);
 	builder_release(&b);
 	assert_int_equal(vt_db_open_memory(&input->db, "x", NULL), 0);
@@ -400,7 +399,7 @@ static int load_model(struct vt_db *db, struct vt_diag *diag)
 
 static int read_journal(struct input *input, const char *bytes, size_t len, struct vt_diag *diag)
 {
-	uint64_t nr_slots = len / VT_SLOT_BYTES, most_records = input->dice % 8 ? 512 : 64;
+	uint64_t nr_slots = len / VT_SLOT_BYTES, most_records = input->dice % 4 ? 512 : 64;
 	struct vt_journal_header header = { .pid = 1, .head_slots = nr_slots };
 	unsigned char *slots = vt_xmalloc(nr_slots * VT_SLOT_BYTES + 1);
 	struct vt_import *im = NULL;
@@ -429,9 +428,12 @@ static void make_database(struct input *input)
 	struct vt_db *db;
 	struct builder b;
 
-	builder_init(&b);
-	sample_journal(&b);
+	fuzzed_journal(&b);
 	db = unit_import(&b, "good.db");
+	assert_int_equal(vt_db_exec(db,
+				    "INSERT INTO device_sample VALUES (1000, 0, 4096, 512),"
+				    " (2000, 0, 8192, NULL)"),
+			 0);
 	/* As a run that has ended leaves it. */
 	assert_int_equal(vt_db_make_single_file(db), 0);
 	vt_db_close(db);
