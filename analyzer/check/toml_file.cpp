@@ -119,15 +119,22 @@ void gather(std::vector<vt_toml_value> &values, const toml::table &root)
 
 int vt_toml_file_read(vt_toml_file *file, const char *path, vt_diag *diag)
 {
-	std::vector<vt_toml_value> values;
 	std::string text;
 
 	*file = {};
 	if (read_text(path, text, diag))
 		return -1;
+	return vt_toml_file_parse(file, path, text.data(), text.size(), diag);
+}
 
-	toml::parse_result result = toml::parse(std::string_view(text), std::string_view(path));
+int vt_toml_file_parse(vt_toml_file *file, const char *path, const char *text, size_t len,
+		       vt_diag *diag)
+{
+	toml::parse_result result =
+		toml::parse(std::string_view(text, len), std::string_view(path));
+	std::vector<vt_toml_value> values;
 
+	*file = {};
 	if (!result) {
 		std::string why(result.error().description());
 

@@ -12,6 +12,8 @@
 extern "C" {
 #endif
 
+#include <stddef.h>
+
 #include "analyzer/base/diag.h"
 
 /* Of an empty array there is one value, without text; of any other, one per element. */
@@ -36,6 +38,9 @@ struct vt_toml_file {
  * vt_toml_file_release in both cases.
  */
 int vt_toml_file_read(struct vt_toml_file *file, const char *path, struct vt_diag *diag);
+/* The same of text in memory, which need not end with a NUL; `path` is what messages call it. */
+int vt_toml_file_parse(struct vt_toml_file *file, const char *path, const char *text, size_t len,
+		       struct vt_diag *diag);
 void vt_toml_file_release(struct vt_toml_file *file);
 
 #ifdef __cplusplus

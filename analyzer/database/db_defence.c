@@ -67,8 +67,10 @@ const char *vt_db_defence_error(sqlite3 *raw)
 	return code == SQLITE_CORRUPT ? "damaged or incomplete" : sqlite3_errmsg(raw);
 }
 
+/* No column is generated without the word AS; to ask for a table's columns compiles a statement. */
 static const char object_sql[] =
-	"SELECT type, (SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE hidden)"
+	"SELECT type, CASE WHEN sql LIKE '%as%' THEN"
+	" (SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE hidden) END"
 	" FROM main.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type <> 'index'";
 
 /* NULL: nothing, one that older databases lack, or the query failed, as later ones will. */
@@ -160,7 +162,7 @@ static int check_allocation(sqlite3 *raw, sqlite3_stmt *stmt, const char *schema
 	return why != NULL;
 }
 
-int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t size)
+static int check_all(sqlite3 *raw, const char *schema, char *wrong, size_t size)
 {
 	sqlite3_stmt *stmt;
 	int rc = sqlite3_prepare_v2(raw, odd_objects, -1, &stmt, NULL);
@@ -179,5 +181,19 @@ int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t si
 	if (!rc)
 		rc = check_allocation(raw, stmt, schema, wrong, size);
 	sqlite3_finalize(stmt);
+	return rc;
+}
+
+int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t size)
+{
+	int rc;
+
+	/* One transaction: SQLite takes a lock and looks for other writers' logs in each. */
+	if (sqlite3_exec(raw, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		return -1;
+	rc = check_all(raw, schema, wrong, size);
+	/* What is wrong is told by the connection's error. */
+	if (rc >= 0)
+		sqlite3_exec(raw, "COMMIT", NULL, NULL, NULL);
 	return rc;
 }

@@ -327,7 +327,11 @@ static int join(struct vt_allocation_rows *rows, struct part *parts, unsigned nr
 	/* With one more, as nothing of no rows is no error; what is behind them is given back. */
 	rows->items = vt_xrealloc(parts[0].rows.items, (nr_rows + 1) * sizeof(*rows->items));
 	rows->nr = (uint32_t)nr_rows;
-	vt_parallel_run(2, join_rows_or_times, &joining);
+	/* A thread for rows that lie where they should would take longer than their times. */
+	if (nr > 1)
+		vt_parallel_run(2, join_rows_or_times, &joining);
+	else
+		join_times(&joining);
 	if (!rc && nr_rows >= VT_MOST_ROWS) {
 		vt_diag_set(diag, VT_EXIT_UNREADABLE, "%s: too many rows in table allocation",
 			    vt_db_path(parts[0].db));

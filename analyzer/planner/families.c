@@ -1,47 +1,80 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/planner/families.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzer/base/embedded.h"
+#include "analyzer/base/util.h"
 #include "common/ini.h"
 
-static int is_text(const char *text, size_t len, const char *wanted)
+/* The file's entries in its order; every configuration asks for some sixty of them. */
+static struct {
+	VT_VECTOR(struct vt_ini_entry) entries;
+	/* The first entry of each section that has any. */
+	VT_VECTOR(size_t) sections;
+} families;
+
+static pthread_once_t families_are_read = PTHREAD_ONCE_INIT;
+
+static void read_families(void)
 {
-	return strlen(wanted) == len && !memcmp(text, wanted, len);
+	struct vt_ini_entry entry;
+	const char *section = NULL;
+	struct vt_ini ini;
+
+	vt_ini_init(&ini, vt_embedded_families, strlen(vt_embedded_families));
+	while (vt_ini_next(&ini, &entry) > 0) {
+		if (entry.section != section)
+			vt_vector_push(&families.sections, families.entries.len);
+		section = entry.section;
+		vt_vector_push(&families.entries, entry);
+	}
 }
 
-/* Where the section begins, NULL: there is none. */
-static const char *section_of(const char *family)
+static int is_text(const char *text, size_t len, const char *wanted, size_t wanted_len)
 {
-	char heading[96];
-	int len = snprintf(heading, sizeof(heading), "\n[%s]\n", family);
-
-	return len > 0 && (size_t)len < sizeof(heading) ? strstr(vt_embedded_families, heading) :
-							  NULL;
+	return len == wanted_len && !memcmp(text, wanted, len);
 }
 
 int vt_families_is_known(const char *family)
 {
+	char heading[96];
+	int len = snprintf(heading, sizeof(heading), "\n[%s]\n", family);
+
 	/* A section may be empty, and the reader of entries then never shows it. */
-	return strcmp(family, VT_FAMILY_FALLBACK) && section_of(family);
+	return strcmp(family, VT_FAMILY_FALLBACK) && (size_t)len < sizeof(heading) &&
+	       memmem(vt_embedded_families, strlen(vt_embedded_families), heading, (size_t)len);
+}
+
+/* The section's first entry; NULL: there is none. */
+static const struct vt_ini_entry *first_of(const char *section)
+{
+	size_t len = strlen(section);
+
+	pthread_once(&families_are_read, read_families);
+	for (size_t i = 0; i < families.sections.len; i++) {
+		const struct vt_ini_entry *entry =
+			&families.entries.items[families.sections.items[i]];
+
+		if (is_text(entry->section, entry->section_len, section, len))
+			return entry;
+	}
+	return NULL;
 }
 
 static int find(const char *section, const char *key, char *buf, size_t size)
 {
-	const char *text = section_of(section);
-	struct vt_ini_entry entry;
-	struct vt_ini ini;
+	const struct vt_ini_entry *end, *first = first_of(section);
+	size_t len = strlen(key);
 
-	if (!text)
-		return 0;
-	vt_ini_init(&ini, text, strlen(text));
-	while (vt_ini_next(&ini, &entry) > 0 &&
-	       is_text(entry.section, entry.section_len, section)) {
-		if (!is_text(entry.key, entry.key_len, key))
+	end = families.entries.items + families.entries.len;
+	for (const struct vt_ini_entry *entry = first;
+	     entry && entry < end && entry->section == first->section; entry++) {
+		if (!is_text(entry->key, entry->key_len, key, len))
 			continue;
-		snprintf(buf, size, "%.*s", (int)entry.value_len, entry.value);
+		snprintf(buf, size, "%.*s", (int)entry->value_len, entry->value);
 		return 1;
 	}
 	return 0;
@@ -66,20 +99,19 @@ static int count_keys(const struct vt_ini_entry *entry, vt_families_key_fn has_k
 const char *vt_families_recognise(vt_families_key_fn has_key, const void *context, char *buf,
 				  size_t size)
 {
-	struct vt_ini_entry entry;
-	struct vt_ini ini;
 	int most = 0;
 
-	vt_ini_init(&ini, vt_embedded_families, strlen(vt_embedded_families));
-	while (vt_ini_next(&ini, &entry) > 0) {
-		int nr = is_text(entry.key, entry.key_len, "recognised") ?
-				 count_keys(&entry, has_key, context) :
-				 0;
+	pthread_once(&families_are_read, read_families);
+	for (size_t i = 0; i < families.entries.len; i++) {
+		const struct vt_ini_entry *entry = &families.entries.items[i];
+		int nr = is_text(entry->key, entry->key_len, "recognised", strlen("recognised"))
+				 ? count_keys(entry, has_key, context)
+				 : 0;
 
 		if (nr <= most)
 			continue;
 		most = nr;
-		snprintf(buf, size, "%.*s", (int)entry.section_len, entry.section);
+		snprintf(buf, size, "%.*s", (int)entry->section_len, entry->section);
 	}
 	return most ? buf : NULL;
 }

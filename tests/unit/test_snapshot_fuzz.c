@@ -476,15 +476,17 @@ static void play_rounds(uint64_t seed, unsigned nr_rounds, struct seen *seen)
 static void each_is_imported_or_refused(void **state)
 {
 	const char *text = getenv("VT_FUZZ_SEED");
+	uint64_t seed = text ? strtoull(text, NULL, 10) : 1;
 	unsigned nr_rounds = planned_rounds(QUICK_ROUNDS);
 	struct seen seen = { 0 };
 
 	(void)state;
 	assert_int_equal(vt_db_open_memory(&seen.db, FILE_NAME, NULL), 0);
-	play_rounds(text ? strtoull(text, NULL, 10) : 1, nr_rounds, &seen);
+	play_rounds(seed, nr_rounds, &seen);
 	vt_db_close(seen.db);
-	print_message("%u inputs: %u unpacked, %u imported, %u of them refused\n", nr_rounds,
-		      seen.nr_unpacked, seen.nr_imported, seen.nr_refused);
+	print_message("%u rounds from seed %llu on: %u unpacked, %u imported, %u of them refused\n",
+		      nr_rounds, (unsigned long long)seed, seen.nr_unpacked, seen.nr_imported,
+		      seen.nr_refused);
 	/* Of all kinds there are many: otherwise this is no test of them. */
 	assert_true(seen.nr_imported > nr_rounds / 8);
 	assert_true(seen.nr_refused > nr_rounds / 100);
