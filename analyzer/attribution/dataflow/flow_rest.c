@@ -79,7 +79,10 @@ static int is_of_embeddings(const struct vt_dataflow *flow, const struct vt_flow
 	return 1;
 }
 
-/* Of parts of one kind.  Data that joins them says nothing, unless it is tokens that are chosen. */
+/*
+ * Of parts of one kind.  Data that joins them says nothing, unless tokens are chosen; nor
+ * does a smaller part that is of no kind.
+ */
 static enum vt_flow_label label_of_parts(const struct vt_dataflow *flow,
 					 const struct vt_flow_node *node)
 {
@@ -88,8 +91,10 @@ static enum vt_flow_label label_of_parts(const struct vt_dataflow *flow,
 
 	for (uint32_t i = 0; i < node->nr_inputs; i++) {
 		const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, i);
+		const struct vt_flow_value *value = vt_dataflow_input(flow, node, i);
 
-		if (!vt_dataflow_input(flow, node, i)->is_of_layer) {
+		if (!value->is_of_layer || (writer && !writer->label &&
+					    value->bytes < vt_dataflow_bytes(flow, node) / 2)) {
 			has_data = 1;
 			continue;
 		}
