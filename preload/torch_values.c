@@ -48,6 +48,12 @@ static const struct layout {
 #define MOST_TRIES     1000u /* calls that made a block and returned one tensor */
 #define MOST_WRONG     8u
 #define NR_RECENT      64u
+#define NO_LIST_TAG    UINT32_MAX
+#define MOST_LIST_TRIES 8192u /* some microseconds each */
+#define MOST_TRIED_ITEMS 16u
+
+#define LAYOUT_BITS 2u
+#define LAYOUT_MASK 3u
 
 /* What speaks for a layout; all atomic. */
 struct proof {
@@ -58,11 +64,11 @@ struct proof {
 };
 
 static struct {
-	int layout; /* atomic; enum vt_torch_layout */
-	uint32_t proven; /* index of a layout; written before `layout` */
+	uint32_t layout; /* atomic; enum vt_torch_layout, behind it the index of the proven one */
 	uint32_t nr_tries;
 	struct proof proofs[NR_LAYOUTS];
-	uint32_t list_tag; /* atomic; 0: unproven */
+	uint32_t list_tag; /* atomic; 0: unproven, NO_LIST_TAG: for good */
+	uint32_t nr_list_tries;
 	uint64_t recent[NR_RECENT]; /* atomic: storages that values were, before that */
 	uint32_t nr_recent;
 } g;
@@ -78,7 +84,7 @@ struct collection {
 
 enum vt_torch_layout vt_torch_values_layout(void)
 {
-	return (enum vt_torch_layout)__atomic_load_n(&g.layout, __ATOMIC_ACQUIRE);
+	return (enum vt_torch_layout)(__atomic_load_n(&g.layout, __ATOMIC_RELAXED) & LAYOUT_MASK);
 }
 
 static int read_bytes(const struct collection *c, void *to, const void *base, size_t at,
@@ -95,6 +101,11 @@ static int read_bytes(const struct collection *c, void *to, const void *base, si
 static int read_pointer(const struct collection *c, const void *base, size_t at, const void **to)
 {
 	return read_bytes(c, to, base, at, sizeof(*to));
+}
+
+static uint32_t add_one(uint32_t *count)
+{
+	return __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
 }
 
 static uint32_t known_list_tag(void)
@@ -150,9 +161,17 @@ static int add_tensor(struct collection *c, const void *tensor, uint32_t positio
 static int read_value(const struct collection *c, const void *value, const void **word,
 		      uint32_t *tag)
 {
-	if (read_bytes(c, tag, value, VALUE_TAG, sizeof(*tag)) || *tag >= TAGS_TOTAL)
+	struct {
+		const void *word;
+		uint32_t tag;
+	} read;
+
+	_Static_assert(offsetof(__typeof__(read), tag) == VALUE_TAG, "VALUE_TAG");
+	if (read_bytes(c, &read, value, 0, VALUE_TAG + sizeof(read.tag)) || read.tag >= TAGS_TOTAL)
 		return -1;
-	return read_pointer(c, value, 0, word);
+	*word = read.word;
+	*tag = read.tag;
+	return 0;
 }
 
 /* The values between two pointers; -1: that is no vector of values. */
@@ -166,20 +185,31 @@ static int count_values(const void *begin, const void *end, size_t most, size_t 
 	return 0;
 }
 
+/* The values of a list; -1: it is none, or cannot be read. */
+static int read_list(const struct collection *c, const void *list, const char **values, size_t *nr)
+{
+	const void *ends[2];
+
+	if (read_bytes(c, ends, list, c->layout->values, sizeof(ends)) ||
+	    count_values(ends[0], ends[1], MOST_ITEMS, nr))
+		return -1;
+	*values = ends[0];
+	return 0;
+}
+
 static int add_list(struct collection *c, const void *list, uint32_t position)
 {
-	const void *begin, *end, *word;
+	const char *values;
+	const void *word;
 	uint32_t tag;
 	size_t nr;
 
 	if (!list)
 		return 0;
-	if (read_pointer(c, list, c->layout->values, &begin) ||
-	    read_pointer(c, list, c->layout->values + sizeof(void *), &end) ||
-	    count_values(begin, end, MOST_ITEMS, &nr))
+	if (read_list(c, list, &values, &nr))
 		return -1;
 	for (size_t i = 0; i < nr && c->nr < c->most; i++) {
-		if (read_value(c, (const char *)begin + i * VALUE_BYTES, &word, &tag))
+		if (read_value(c, values + i * VALUE_BYTES, &word, &tag))
 			return -1;
 		if (tag == TAG_TENSOR && add_tensor(c, word, position, (uint32_t)i))
 			return -1;
@@ -187,29 +217,53 @@ static int add_list(struct collection *c, const void *list, uint32_t position)
 	return 0;
 }
 
+/* Whether it can be read as a list of tensors, one of which was seen alone. */
+static int is_list_of_tensors(struct collection *c, const void *list)
+{
+	const char *values;
+	const void *word;
+	uint32_t tag;
+	size_t nr;
+
+	if (!list || read_list(c, list, &values, &nr))
+		return 0;
+	for (size_t i = 0; i < nr && i < MOST_TRIED_ITEMS; i++)
+		if (read_value(c, values + i * VALUE_BYTES, &word, &tag) || tag > TAG_TENSOR ||
+		    (tag == TAG_TENSOR && add_tensor(c, word, 0, (uint32_t)i)))
+			return 0;
+	for (uint32_t i = 0; i < c->nr; i++)
+		if (is_recent(c->out[i].address))
+			return 1;
+	return 0;
+}
+
 /*
  * Which tag lists have differs between releases.  It is the one under which something can be read
- * as a list of tensors, one of which has a storage that was seen in a value of its own.
+ * as a list of tensors, one of which has a storage that was seen in a value of its own.  Lists of
+ * numbers have it as well, and are tried in vain.
  */
 static void try_list(const struct collection *of, const void *list, uint32_t tag)
 {
-	struct vt_operator_address found[16];
+	struct vt_operator_address found[MOST_TRIED_ITEMS];
 	struct collection c = {
-		.layout = of->layout, .out = found, .most = 16, .is_checked = 1
+		.layout = of->layout, .out = found, .most = MOST_TRIED_ITEMS, .is_checked = 1
 	};
+	uint32_t unproven = 0;
 
-	if (add_list(&c, list, 0))
-		return;
-	for (uint32_t i = 0; i < c.nr; i++)
-		if (is_recent(found[i].address))
-			__atomic_store_n(&g.list_tag, tag, __ATOMIC_RELAXED);
+	if (is_list_of_tensors(&c, list))
+		__atomic_compare_exchange_n(&g.list_tag, &unproven, tag, 0, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+	else if (add_one(&g.nr_list_tries) >= MOST_LIST_TRIES)
+		__atomic_compare_exchange_n(&g.list_tag, &unproven, NO_LIST_TAG, 0,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* Lists are tried where values are counted: what is written then has room for as many. */
 static int add_if_list(struct collection *c, const void *word, uint32_t tag, uint32_t position)
 {
 	if (tag < FIRST_LIST_TAG || tag > LAST_LIST_TAG || c->is_checked)
 		return 0;
-	if (!known_list_tag())
+	if (!known_list_tag() && !c->out)
 		try_list(c, word, tag);
 	return known_list_tag() == tag ? add_list(c, word, position) : 0;
 }
@@ -251,29 +305,22 @@ static int add_outputs(struct collection *c, const void *call, size_t *nr)
 	return add_values(c, begin, *nr);
 }
 
-static uint32_t add_one(uint32_t *count)
+/* Once: what is settled stays. */
+static void settle(enum vt_torch_layout layout, uint32_t number)
 {
-	return __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
+	uint32_t unproven = VT_TORCH_LAYOUT_UNPROVEN;
+
+	__atomic_compare_exchange_n(&g.layout, &unproven, (uint32_t)layout | number << LAYOUT_BITS,
+				    0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-static void settle(enum vt_torch_layout layout)
-{
-	int unproven = VT_TORCH_LAYOUT_UNPROVEN;
-
-	__atomic_compare_exchange_n(&g.layout, &unproven, layout, 0, __ATOMIC_RELEASE,
-				    __ATOMIC_RELAXED);
-}
-
-/* Another thread may prove the same one, and no other can be. */
 static void settle_if_proven(uint32_t number)
 {
 	struct proof *proof = &g.proofs[number];
 
-	if (__atomic_load_n(&proof->right_inputs, __ATOMIC_RELAXED) < ENOUGH_INPUTS ||
-	    __atomic_load_n(&proof->right_outputs, __ATOMIC_RELAXED) < ENOUGH_OUTPUTS)
-		return;
-	__atomic_store_n(&g.proven, number, __ATOMIC_RELAXED);
-	settle(VT_TORCH_LAYOUT_PROVEN);
+	if (__atomic_load_n(&proof->right_inputs, __ATOMIC_RELAXED) >= ENOUGH_INPUTS &&
+	    __atomic_load_n(&proof->right_outputs, __ATOMIC_RELAXED) >= ENOUGH_OUTPUTS)
+		settle(VT_TORCH_LAYOUT_PROVEN, number);
 }
 
 static int is_refused(uint32_t number)
@@ -312,7 +359,7 @@ void vt_torch_values_try_inputs(const void *call, uint64_t nr_inputs)
 		else
 			try_inputs(i, call, nr_inputs);
 	if (nr_refused == NR_LAYOUTS)
-		settle(VT_TORCH_LAYOUT_OTHER);
+		settle(VT_TORCH_LAYOUT_OTHER, 0);
 }
 
 static void try_outputs(uint32_t number, const void *call, uint64_t block)
@@ -338,12 +385,12 @@ void vt_torch_values_try_outputs(const void *call, uint64_t block)
 		if (!is_refused(i))
 			try_outputs(i, call, block);
 	if (add_one(&g.nr_tries) >= MOST_TRIES)
-		settle(VT_TORCH_LAYOUT_OTHER);
+		settle(VT_TORCH_LAYOUT_OTHER, 0);
 }
 
 static const struct layout *proven_layout(void)
 {
-	return &layouts[__atomic_load_n(&g.proven, __ATOMIC_RELAXED)];
+	return &layouts[__atomic_load_n(&g.layout, __ATOMIC_RELAXED) >> LAYOUT_BITS];
 }
 
 uint32_t vt_torch_values_inputs(const void *call, struct vt_operator_address *out, uint32_t most)

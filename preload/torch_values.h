@@ -21,7 +21,7 @@
 enum vt_torch_layout {
 	VT_TORCH_LAYOUT_UNPROVEN,
 	VT_TORCH_LAYOUT_PROVEN,
-	VT_TORCH_LAYOUT_OTHER, /* not the one that we know, for good */
+	VT_TORCH_LAYOUT_OTHER, /* none of those that we know, for good */
 };
 enum vt_torch_layout vt_torch_values_layout(void);
 
@@ -34,8 +34,8 @@ void vt_torch_values_try_outputs(const void *call, uint64_t block);
 
 /*
  * When proven: the storages of device tensors among a beginning call's inputs, and an ending call's
- * outputs, also in lists.  Writes at most `most` of them and returns how many it wrote; `out` NULL
- * only counts.
+ * outputs, also in lists, once their tag is proven.  Writes at most `most` of them and returns how
+ * many it wrote; `out` NULL only counts.
  */
 uint32_t vt_torch_values_inputs(const void *call, struct vt_operator_address *out, uint32_t most);
 uint32_t vt_torch_values_outputs(const void *call, struct vt_operator_address *out, uint32_t most);

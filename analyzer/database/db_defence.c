@@ -69,7 +69,7 @@ const char *vt_db_defence_error(sqlite3 *raw)
 
 /* No column is generated without the word AS; to ask for a table's columns compiles a statement. */
 static const char object_sql[] =
-	"SELECT type, CASE WHEN sql LIKE '%as%' THEN"
+	"SELECT type, CASE WHEN CAST(sql AS TEXT) LIKE '%as%' THEN"
 	" (SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE hidden) END"
 	" FROM main.sqlite_master WHERE name = ?1 COLLATE NOCASE AND type <> 'index'";
 

@@ -121,6 +121,8 @@ static void add_names(struct fixture *f, uint32_t first)
 	f->first_rows[f->model.nr_allocations] = nr;
 	f->named[nr].role = VT_ROLE_PARAMETER;
 	f->named[nr].size_bytes = 2 * CAST_BYTES;
+	f->named[nr].shape = NR_MAX - 1;
+	f->texts[NR_MAX - 1] = (char *)"768,512";
 	f->model.tensors = f->named;
 	f->model.nr_tensors = nr + 1;
 	f->names = (struct vt_names){ .model = &f->model,

@@ -78,9 +78,19 @@ static void test_data_is_joined_to_what_layers_made(void **state)
 		{ "aten::cat", { 2, S(2) }, "", 0, 0, 0 },
 	};
 
+	/* A mask has no kind: less than half of a join it says nothing, half of it does. */
+	const struct step parts[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::argsort", { S(0) }, "", WIDE / 4, 0, 0 },
+		{ "aten::cat", { S(1), S(0) }, "mlp", WIDE, 0, 0 },
+		{ "aten::argsort", { S(0) }, "", WIDE / 2, 0, 0 },
+		{ "aten::cat", { S(3), S(0) }, "", WIDE, 0, 0 },
+	};
+
 	(void)state;
 	CHECK(features);
 	CHECK(tokens);
+	CHECK(parts);
 }
 
 /*

@@ -40,6 +40,10 @@ static void load(struct builder_db *b, const char *ids_shape)
 	/* Positions: no head has as many rows. */
 	see(b, 128000, VT_ROLE_PARAMETER, "places.weight", "float32", "500,64");
 	build_module(b, 3, "Embedding", "places", "main: model", 1);
+	/* Types: what tells sentences apart has as many rows. */
+	see(b, 512, VT_ROLE_PARAMETER, "types.weight", "float32", "2,64");
+	see(b, 512, VT_ROLE_PARAMETER, "pairs.weight", "float32", "2,64");
+	build_module(b, 4, "Embedding", "types", "main: model", 1);
 }
 
 static void open_analysis(struct vt_analysis *analysis, const char *path)

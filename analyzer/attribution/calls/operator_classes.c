@@ -37,7 +37,7 @@ static const struct {
 	  "*layer_norm *rms_norm *batch_norm *group_norm *instance_norm *LayerNorm*"
 	  " *RMSNorm* *RmsNorm*" },
 	{ VT_OPERATOR_LOSS,
-	  "log_softmax nll_loss* ctc_loss* cross_entropy* kl_div *CrossEntropy*" },
+	  "log_softmax nll_loss* *ctc_loss* cross_entropy* kl_div *CrossEntropy*" },
 	{ VT_OPERATOR_NORMALISER,
 	  "logsumexp" },
 	{ VT_OPERATOR_SOFTMAX,

@@ -69,6 +69,14 @@ static int is_input(const struct building *b, const struct vt_operator_call *ope
 	return 0;
 }
 
+static int has_results(const struct building *b, const struct vt_operator_call *operator)
+{
+	for (uint32_t i = 0; i < operator->nr_tensors; i++)
+		if (b->calls->tensors[operator->first_tensor + i].is_output)
+			return 1;
+	return 0;
+}
+
 /* Not a view, or a cast to the type that it has already. */
 static int writes_something(const struct building *b, const struct vt_operator_call *operator)
 {
@@ -85,12 +93,17 @@ static int writes_something(const struct building *b, const struct vt_operator_c
 	return name && vt_operator_is_in_place(name);
 }
 
-/* A caller of callers: a dispatch mode between two operators has no results of its own. */
+/* Also the caller of a caller without results, as a dispatch mode is between two operators. */
 static void mark_callers(struct building *b, uint32_t caller)
 {
-	for (; caller != VT_NO_INDEX && !b->has_child[caller];
-	     caller = b->calls->items[caller].parent)
+	while (caller != VT_NO_INDEX) {
+		const struct vt_operator_call *operator= & b->calls->items[caller];
+
 		b->has_child[caller] = 1;
+		if (has_results(b, operator))
+			return;
+		caller = operator->parent;
+	}
 }
 
 static void find_outermost(struct building *b)

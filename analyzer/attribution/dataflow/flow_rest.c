@@ -80,29 +80,32 @@ static int is_of_embeddings(const struct vt_dataflow *flow, const struct vt_flow
 }
 
 /*
- * Of parts of one kind.  Data that joins them says nothing, unless tokens are chosen; nor
- * does a smaller part that is of no kind.
+ * Of parts of one kind.  Data that joins them says nothing, unless the parts are logits: tokens that
+ * are chosen follow others.  Nor do parts of no kind, if they are less than half.
  */
 static enum vt_flow_label label_of_parts(const struct vt_dataflow *flow,
 					 const struct vt_flow_node *node)
 {
 	enum vt_flow_label label = VT_FLOW_NONE;
-	int has_data = 0;
+	uint64_t other_bytes = 0;
+	int has_others = 0;
 
 	for (uint32_t i = 0; i < node->nr_inputs; i++) {
 		const struct vt_flow_node *writer = vt_dataflow_writer(flow, node, i);
 		const struct vt_flow_value *value = vt_dataflow_input(flow, node, i);
 
-		if (!value->is_of_layer || (writer && !writer->label &&
-					    value->bytes < vt_dataflow_bytes(flow, node) / 2)) {
-			has_data = 1;
+		if (!value->is_of_layer || (writer && !writer->label)) {
+			other_bytes += value->is_of_layer ? value->bytes : 0;
+			has_others = 1;
 			continue;
 		}
-		if (!writer || !writer->label || (label && writer->label != label))
+		if (!writer || (label && writer->label != label))
 			return VT_FLOW_NONE;
 		label = (enum vt_flow_label)writer->label;
 	}
-	return has_data && label == VT_FLOW_LOGITS ? VT_FLOW_NONE : label;
+	if (other_bytes && other_bytes >= vt_dataflow_bytes(flow, node) / 2)
+		return VT_FLOW_NONE;
+	return has_others && label == VT_FLOW_LOGITS ? VT_FLOW_NONE : label;
 }
 
 static enum vt_flow_label label_alone(const struct vt_dataflow *flow,

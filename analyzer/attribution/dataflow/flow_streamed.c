@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/attribution/dataflow/flow_passes.h"
 
+#include <string.h>
+
 #include "analyzer/attribution/calls/block_rounding.h"
 
 #define NO_WEIGHTS UINT64_MAX
@@ -64,10 +66,7 @@ static void note_line(struct vt_dataflow *flow, const struct vt_flow_node *node,
 		   known && (*known == with || *known == NO_WEIGHTS) ? NO_WEIGHTS : with);
 }
 
-/*
- * A kernel of generated code copies nothing from the host.  What it reads and no kernel made are
- * the arguments of its graph, which are not recorded: it casts a weight for its product.
- */
+/* Of a kernel of generated code. */
 static int is_generated(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
 	const struct vt_model *model = flow->model;
@@ -76,13 +75,14 @@ static int is_generated(const struct vt_dataflow *flow, const struct vt_flow_nod
 	return name && vt_operator_is_generated(name);
 }
 
-/* By size of a block: some parameter is twice as large. */
+/* By size of a block: some matrix among the parameters is twice as large. */
 static void find_halves(const struct vt_model *model, struct vt_map *halves)
 {
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		const struct vt_tensor *tensor = &model->tensors[i];
+		const char *shape = vt_model_text(model, tensor->shape);
 
-		if (tensor->role == VT_ROLE_PARAMETER)
+		if (tensor->role == VT_ROLE_PARAMETER && shape && strchr(shape, ','))
 			vt_map_put(halves,
 				   (struct vt_key){ vt_block_rounding_rounded(
 							    (uint64_t)tensor->size_bytes / 2),
@@ -104,7 +104,11 @@ static int is_generated_cast(const struct vt_dataflow *flow, const struct vt_flo
 	       vt_map_find(halves, bytes) != NULL;
 }
 
-/* Where a mode of Python's handles operators, one copy is two of them: one calls the other. */
+/*
+ * A kernel of generated code copies nothing from the host.  What it reads and no kernel made are
+ * the arguments of its graph, which are not recorded: it casts a weight for its product.  Where a
+ * mode of Python's handles operators, one copy is two of them: one calls the other.
+ */
 static void label_copy(struct vt_dataflow *flow, uint32_t n)
 {
 	uint32_t allocation = flow->values[flow->nodes[n].first_output].allocation;

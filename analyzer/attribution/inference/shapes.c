@@ -132,6 +132,9 @@ static int is_of_table(const table_vector *tables, const char *tensor)
 static int has_head(const table_vector *tables, const struct vt_model *model,
 		    const struct table *table)
 {
+	/* As many positions as channels: any square matrix would be one. */
+	if (table->rows == table->columns)
+		return 0;
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		const struct vt_tensor *tensor = &model->tensors[i];
 		uint64_t rows, columns;
@@ -146,8 +149,8 @@ static int has_head(const table_vector *tables, const struct vt_model *model,
 }
 
 /*
- * Embeddings tell vocabulary and hidden size.  One of positions or of types has no head: where
- * there is a head, vocabularies are those that have one, else it is tied to the largest table.
+ * Embeddings tell vocabulary and hidden size.  One of positions or of types has no head: those are
+ * vocabularies that have one, and the largest table, to which a head may be tied.
  */
 static void find_embeddings(struct dimensions *dimensions, const struct vt_model *model,
 			    const struct vt_rules *rules)
@@ -163,7 +166,7 @@ static void find_embeddings(struct dimensions *dimensions, const struct vt_model
 			add_value(&dimensions->vocabulary, tables.items[i].rows);
 		most = tables.items[i].rows > most ? tables.items[i].rows : most;
 	}
-	if (most && !dimensions->vocabulary.nr)
+	if (most)
 		add_value(&dimensions->vocabulary, most);
 	vt_vector_release(&tables);
 }
