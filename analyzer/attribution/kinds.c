@@ -394,8 +394,8 @@ static int is_sum_of(const struct vt_kinds *kinds, uint32_t kind, enum vt_flow_l
 
 /*
  * A feed-forward that is a plain sequence of layers, in a class named after something else: a block
- * named after its attention, a mixer of tokens.  A bias that an attention computes so from positions
- * stays attention, as the graph does not call it a feed-forward.
+ * named after its attention, a mixer of tokens.  A bias that an attention computes so from
+ * positions stays attention, as the graph does not call it a feed-forward.
  */
 static int is_sequence_in(const struct vt_kinds *kinds, uint32_t stack, uint32_t kind,
 			  enum vt_flow_label label)

@@ -80,8 +80,8 @@ static int is_of_embeddings(const struct vt_dataflow *flow, const struct vt_flow
 }
 
 /*
- * Of parts of one kind.  Data that joins them says nothing, unless the parts are logits: tokens that
- * are chosen follow others.  Nor do parts of no kind, if they are less than half.
+ * Of parts of one kind.  Data that joins them says nothing, unless the parts are logits: tokens
+ * that are chosen follow others.  Nor do parts of no kind, if they are less than half.
  */
 static enum vt_flow_label label_of_parts(const struct vt_dataflow *flow,
 					 const struct vt_flow_node *node)
