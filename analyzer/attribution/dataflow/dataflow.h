@@ -29,6 +29,8 @@
 	X(CONV, "conv")                                                                            \
 	X(MIXER, "mixer")                                                                          \
 	X(LOGITS, "logits")                                                                        \
+	/* known to be none of these: distances to the rows of a code book */                      \
+	X(OTHER, "other")                                                                          \
 	/* a weight in the form in which a product reads it */                                     \
 	X(WEIGHT, "weight")                                                                        \
 	/* a weight that the host keeps, copied to the device to be multiplied by */               \

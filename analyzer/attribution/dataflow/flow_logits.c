@@ -9,6 +9,7 @@
 
 struct search {
 	struct vt_flow_nodes found; /* of the walk behind one product */
+	struct vt_flow_nodes between; /* a choice and where what was chosen is looked up */
 	struct vt_map carried;      /* lines of products */
 };
 
@@ -130,18 +131,6 @@ static int is_head(struct vt_dataflow *flow, struct vt_flow_node *product, struc
 	       !has_sums_of_sums(flow, &search->found);
 }
 
-static void label_head(struct vt_dataflow *flow, struct vt_flow_node *product,
-		       struct search *search)
-{
-	const struct vt_flow_nodes *found = &search->found;
-
-	if (product->label == VT_FLOW_LOGITS || !is_head(flow, product, search))
-		return;
-	for (size_t i = 0; i < found->len; i++)
-		if (vt_flow_node_counts(&flow->nodes[found->items[i]]))
-			flow->nodes[found->items[i]].label = VT_FLOW_LOGITS;
-}
-
 static int is_by_element(const struct vt_flow_node *node)
 {
 	switch (node->class) {
@@ -229,34 +218,55 @@ static int is_below(const struct vt_dataflow *flow, const struct vt_flow_node *n
  * up there.  A decoder looks the chosen token up in its next call.
  */
 static int is_quantised(struct vt_dataflow *flow, const struct vt_flow_node *product,
-			const struct vt_flow_node *choice)
+			struct vt_flow_node *choice, struct vt_flow_nodes *between)
 {
 	const struct vt_frame_python *method = method_of(flow, product);
-	const struct vt_flow_node *nodes[BEFORE_MAX] = { choice };
-	unsigned nr = 1;
 
+	between->len = 0;
 	if (!method || product->is_recurrent || choice->class != VT_OPERATOR_CHOICE ||
 	    !is_below(flow, choice, method))
 		return 0;
 	vt_dataflow_walk(flow);
-	for (unsigned i = 0; i < nr; i++) {
-		const struct vt_flow_node *reader;
+	vt_vector_push(between, vt_dataflow_index(flow, choice));
+	for (size_t i = 0; i < between->len && between->len < BEFORE_MAX; i++) {
+		const struct vt_flow_node *node = &flow->nodes[between->items[i]];
+		struct vt_flow_node *reader;
 
-		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, nodes[i], k)); k++) {
+		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++) {
 			if (!vt_dataflow_see(flow, reader) || !is_below(flow, reader, method))
 				continue;
 			if (shares_input(flow, reader, product))
 				return 1;
-			if (!is_layer(reader) && nr < BEFORE_MAX)
-				nodes[nr++] = reader;
+			if (!is_layer(reader))
+				vt_vector_push(between, vt_dataflow_index(flow, reader));
 		}
 	}
 	return 0;
 }
 
+static void label_all(struct vt_dataflow *flow, const struct vt_flow_nodes *found,
+		      enum vt_flow_label label)
+{
+	for (size_t i = 0; i < found->len; i++)
+		if (vt_flow_node_counts(&flow->nodes[found->items[i]]))
+			flow->nodes[found->items[i]].label = (uint8_t)label;
+}
+
+/* A head's scores; or what a code book has like them, and what becomes of its choice. */
+static void label_scores(struct vt_dataflow *flow, struct vt_flow_node *product,
+			 struct vt_flow_node *end, struct search *search)
+{
+	int is_of_codes = is_quantised(flow, product, end, &search->between);
+
+	if (product->label == VT_FLOW_LOGITS || !is_head(flow, product, search))
+		return;
+	label_all(flow, &search->found, is_of_codes ? VT_FLOW_OTHER : VT_FLOW_LOGITS);
+	if (is_of_codes)
+		label_all(flow, &search->between, VT_FLOW_OTHER);
+}
+
 /* Back from a loss or a choice to the product whose results it is of. */
-static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
-		       struct search *search)
+static void find_heads(struct vt_dataflow *flow, struct vt_flow_node *end, struct search *search)
 {
 	struct vt_flow_node *products[BEFORE_MAX];
 	const struct vt_flow_node *nodes[BEFORE_MAX] = { end };
@@ -284,9 +294,8 @@ static void find_heads(struct vt_dataflow *flow, const struct vt_flow_node *end,
 		}
 	}
 	for (unsigned i = 0; i < nr_products && i < BEFORE_MAX; i++)
-		if ((!is_ranking(end) || is_of_network(flow, products[i])) &&
-		    !is_quantised(flow, products[i], end))
-			label_head(flow, products[i], search);
+		if (!is_ranking(end) || is_of_network(flow, products[i]))
+			label_scores(flow, products[i], end, search);
 }
 
 /* Readers follow what they read. */
@@ -349,7 +358,7 @@ void vt_flow_label_logits(struct vt_dataflow *flow)
 
 	find_carried(flow, &search);
 	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
-		const struct vt_flow_node *node = &flow->nodes[n];
+		struct vt_flow_node *node = &flow->nodes[n];
 
 		if (vt_flow_node_counts(node) && (node->class == VT_OPERATOR_LOSS ||
 						  node->class == VT_OPERATOR_NORMALISER ||
@@ -360,5 +369,6 @@ void vt_flow_label_logits(struct vt_dataflow *flow)
 		flow->nodes[n].fills_scores = (uint8_t)fills_scores(flow, &flow->nodes[n]);
 	find_unread(flow);
 	vt_vector_release(&search.found);
+	vt_vector_release(&search.between);
 	vt_map_release(&search.carried);
 }

@@ -300,7 +300,8 @@ class Coder(nn.Module):
         return self.dec(y), far
 
 
-@case(family="code book", mode="fp32, nearest code by hand, straight through")
+@case(family="code book", mode="fp32, nearest code by hand, straight through",
+      roles={"enc.*": "mlp", "dec.*": "mlp"})
 def code_book():
     model = Coder().cuda()
     optimizer = torch.optim.AdamW(model.parameters())
