@@ -11,8 +11,7 @@
 enum method {
 	METHOD_OTHER,
 	METHOD_FORWARD,
-	METHOD_TRAINS, /* runs backward passes or steps: the program around calls */
-	METHOD_OF_OPTIMIZER,
+	METHOD_TRAINS, /* is an optimizer's, or runs backward passes or steps around calls */
 };
 
 struct methods {
@@ -61,7 +60,7 @@ static void find_methods(struct methods *methods, const struct vt_frames *frames
 			    vt_globs_match_python(&rule->method, &frames->codes[c]))
 				methods->of_code[c] = METHOD_FORWARD;
 			if (rule->stage == VT_STAGE_OPTIMIZER && is_frame)
-				methods->of_code[c] = METHOD_OF_OPTIMIZER;
+				methods->of_code[c] = METHOD_TRAINS;
 			if (rule->stage == VT_STAGE_OPTIMIZER || rule->stage == VT_STAGE_BACKWARD)
 				is_training[c] |= (uint8_t)is_frame;
 		}
@@ -73,10 +72,8 @@ static void find_methods(struct methods *methods, const struct vt_frames *frames
 /* Optimizers are recorded as `self` too; they are no modules. */
 static int is_module_frame(const struct methods *methods, uint32_t frame)
 {
-	uint8_t method = method_of(methods, frame);
-
-	return methods->frames->python[frame].self_type && method != METHOD_TRAINS &&
-	       method != METHOD_OF_OPTIMIZER &&
+	return methods->frames->python[frame].self_type &&
+	       method_of(methods, frame) != METHOD_TRAINS &&
 	       !strstr(vt_frames_code(methods->frames, frame)->file, "/torch/optim/");
 }
 

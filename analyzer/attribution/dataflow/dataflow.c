@@ -97,12 +97,10 @@ static int writes_something(const struct building *b, const struct vt_operator_c
 static void mark_callers(struct building *b, uint32_t caller)
 {
 	while (caller != VT_NO_INDEX) {
-		const struct vt_operator_call *operator= & b->calls->items[caller];
-
 		b->has_child[caller] = 1;
-		if (has_results(b, operator))
+		if (has_results(b, &b->calls->items[caller]))
 			return;
-		caller = operator->parent;
+		caller = b->calls->items[caller].parent;
 	}
 }
 
@@ -444,6 +442,27 @@ int vt_dataflow_is_by_weight(const struct vt_dataflow *flow, const struct vt_flo
 int vt_dataflow_is_of_data(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
 	return vt_flow_is_product(node) && count_data(flow, node) >= 2;
+}
+
+unsigned vt_dataflow_frames(const struct vt_dataflow *flow, const struct vt_flow_node *node,
+			    uint32_t *ids)
+{
+	const struct vt_operator_call *call = &flow->model->calls.items[node->operator];
+
+	return vt_frames_python(&flow->model->frames, call->python_stack, ids);
+}
+
+const struct vt_frame_python *vt_dataflow_method(const struct vt_dataflow *flow,
+						 const struct vt_flow_node *node)
+{
+	const struct vt_frame_python *frames = flow->model->frames.python;
+	uint32_t ids[VT_FRAMES_MAX];
+	unsigned nr = vt_dataflow_frames(flow, node, ids);
+
+	for (unsigned i = 0; i < nr; i++)
+		if (frames[ids[i]].self_type)
+			return &frames[ids[i]];
+	return NULL;
 }
 
 void vt_dataflow_walk(struct vt_dataflow *flow)

@@ -114,6 +114,12 @@ static inline int vt_flow_is_product(const struct vt_flow_node *node)
 /* A product or convolution of data by something that is a leaf; or of data by data. */
 int vt_dataflow_is_by_weight(const struct vt_dataflow *flow, const struct vt_flow_node *node);
 int vt_dataflow_is_of_data(const struct vt_dataflow *flow, const struct vt_flow_node *node);
+/* The frames in which a node's operator was called, innermost first, as vt_frames_python(). */
+unsigned vt_dataflow_frames(const struct vt_dataflow *flow, const struct vt_flow_node *node,
+			    uint32_t *ids);
+/* The innermost of them that is a module's method; NULL: none is. */
+const struct vt_frame_python *vt_dataflow_method(const struct vt_dataflow *flow,
+						 const struct vt_flow_node *node);
 /* Begins a walk: no node was seen.  A second call for one node returns 0. */
 void vt_dataflow_walk(struct vt_dataflow *flow);
 int vt_dataflow_see(struct vt_dataflow *flow, const struct vt_flow_node *node);

@@ -183,32 +183,16 @@ static int makes_scores(const struct vt_dataflow *flow, const struct vt_flow_nod
 	       (end->class != VT_OPERATOR_CHOICE && vt_dataflow_is_of_data(flow, node));
 }
 
-/* The innermost frame of a module, in which a node's operator was called; NULL: in none. */
-static const struct vt_frame_python *method_of(const struct vt_dataflow *flow,
-					       const struct vt_flow_node *node)
-{
-	const struct vt_frames *frames = &flow->model->frames;
-	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_python(
-		frames, flow->model->calls.items[node->operator].python_stack, ids);
-
-	for (unsigned i = 0; i < nr; i++)
-		if (frames->python[ids[i]].self_type)
-			return &frames->python[ids[i]];
-	return NULL;
-}
-
 static int is_below(const struct vt_dataflow *flow, const struct vt_flow_node *node,
 		    const struct vt_frame_python *method)
 {
-	const struct vt_frames *frames = &flow->model->frames;
+	const struct vt_frame_python *frames = flow->model->frames.python;
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = vt_frames_python(
-		frames, flow->model->calls.items[node->operator].python_stack, ids);
+	unsigned nr = vt_dataflow_frames(flow, node, ids);
 
 	for (unsigned i = 0; i < nr; i++)
-		if (frames->python[ids[i]].self_address == method->self_address &&
-		    frames->python[ids[i]].code == method->code)
+		if (frames[ids[i]].self_address == method->self_address &&
+		    frames[ids[i]].code == method->code)
 			return 1;
 	return 0;
 }
@@ -220,7 +204,7 @@ static int is_below(const struct vt_dataflow *flow, const struct vt_flow_node *n
 static int is_quantised(struct vt_dataflow *flow, const struct vt_flow_node *product,
 			struct vt_flow_node *choice, struct vt_flow_nodes *between)
 {
-	const struct vt_frame_python *method = method_of(flow, product);
+	const struct vt_frame_python *method = vt_dataflow_method(flow, product);
 
 	between->len = 0;
 	if (!method || product->is_recurrent || choice->class != VT_OPERATOR_CHOICE ||
@@ -256,10 +240,11 @@ static void label_all(struct vt_dataflow *flow, const struct vt_flow_nodes *foun
 static void label_scores(struct vt_dataflow *flow, struct vt_flow_node *product,
 			 struct vt_flow_node *end, struct search *search)
 {
-	int is_of_codes = is_quantised(flow, product, end, &search->between);
+	int is_of_codes;
 
 	if (product->label == VT_FLOW_LOGITS || !is_head(flow, product, search))
 		return;
+	is_of_codes = is_quantised(flow, product, end, &search->between);
 	label_all(flow, &search->found, is_of_codes ? VT_FLOW_OTHER : VT_FLOW_LOGITS);
 	if (is_of_codes)
 		label_all(flow, &search->between, VT_FLOW_OTHER);

@@ -83,32 +83,11 @@ static int multiplies_data(const struct vt_dataflow *flow, const struct vt_flow_
 	return 0;
 }
 
-static unsigned frames_of(const struct vt_dataflow *flow, const struct vt_flow_node *node,
-			  uint32_t *ids)
-{
-	const struct vt_operator_call *call = &flow->model->calls.items[node->operator];
-
-	return vt_frames_python(&flow->model->frames, call->python_stack, ids);
-}
-
-/* The innermost module that called an operator; 0: none is known. */
-static uint64_t innermost_module(const struct vt_dataflow *flow, const struct vt_flow_node *node)
-{
-	const struct vt_frame_python *frames = flow->model->frames.python;
-	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = frames_of(flow, node, ids);
-
-	for (unsigned i = 0; i < nr; i++)
-		if (frames[ids[i]].self_type)
-			return frames[ids[i]].self_address;
-	return 0;
-}
-
 static int is_below(const struct vt_dataflow *flow, const struct vt_flow_node *node,
 		    uint64_t module)
 {
 	uint32_t ids[VT_FRAMES_MAX];
-	unsigned nr = frames_of(flow, node, ids);
+	unsigned nr = vt_dataflow_frames(flow, node, ids);
 
 	for (unsigned i = 0; i < nr; i++)
 		if (flow->model->frames.python[ids[i]].self_address == module)
@@ -120,10 +99,11 @@ static int is_below(const struct vt_dataflow *flow, const struct vt_flow_node *n
 static int is_made_there(const struct vt_dataflow *flow, const struct vt_flow_node *product,
 			 uint32_t value)
 {
-	uint64_t module = innermost_module(flow, product);
+	const struct vt_frame_python *method = vt_dataflow_method(flow, product);
 	uint32_t maker = flow->values[value].since;
 
-	return !module || (maker < flow->nr_nodes && is_below(flow, &flow->nodes[maker], module));
+	return !method || (maker < flow->nr_nodes &&
+			   is_below(flow, &flow->nodes[maker], method->self_address));
 }
 
 /* By value: whether a product of data reads it, or what is made of it for one. */
