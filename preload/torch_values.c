@@ -217,7 +217,7 @@ static int add_list(struct collection *c, const void *list, uint32_t position)
 	return 0;
 }
 
-/* Whether it can be read as a list of tensors, one of which was seen alone. */
+/* Whether it can be read as a list of tensors, one of which was seen outside of a list. */
 static int is_list_of_tensors(struct collection *c, const void *list)
 {
 	const char *values;
@@ -239,7 +239,7 @@ static int is_list_of_tensors(struct collection *c, const void *list)
 
 /*
  * Which tag lists have differs between releases.  It is the one under which something can be read
- * as a list of tensors, one of which has a storage that was seen in a value of its own.  Lists of
+ * as a list of tensors, one of which has a storage that was seen outside of a list.  Lists of
  * numbers have it as well, and are tried in vain.
  */
 static void try_list(const struct collection *of, const void *list, uint32_t tag)

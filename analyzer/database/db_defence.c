@@ -192,7 +192,7 @@ int vt_db_defence_check(sqlite3 *raw, const char *schema, char *wrong, size_t si
 	if (sqlite3_exec(raw, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		return -1;
 	rc = check_all(raw, schema, wrong, size);
-	/* What is wrong is told by the connection's error. */
+	/* The connection's error says what is wrong. */
 	if (rc >= 0)
 		sqlite3_exec(raw, "COMMIT", NULL, NULL, NULL);
 	return rc;
