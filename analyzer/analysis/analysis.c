@@ -101,7 +101,7 @@ int vt_analysis_open(struct vt_analysis *analysis, const char *path, const char 
 void vt_analysis_shed(struct vt_analysis *analysis)
 {
 	vt_traces_release(&analysis->traces);
-	vt_narrow_release(&analysis->attribution.verdict_of);
+	vt_narrow_release(&analysis->attribution.verdicts.of);
 	vt_facts_release(&analysis->facts);
 	vt_stages_release(&analysis->stages);
 	vt_timeline_release(&analysis->timeline);

@@ -186,7 +186,7 @@ static void add_allocation(struct adding *adding, uint32_t index)
 	const struct vt_allocation *a = &model->allocations[index];
 	struct vt_books *books = adding->books;
 
-	if (a->common->device != books->device || !vt_allocation_is_live(a, books->event))
+	if (!vt_allocation_is_live(a, books->event) || a->common->device != books->device)
 		return;
 	if (vt_allocation_is_driver(a))
 		books->used_bytes += a->common->size_bytes;
@@ -224,7 +224,7 @@ void vt_books_init(struct vt_books *books, struct vt_attribution *attribution, i
 	struct adding adding;
 
 	begin_books(&adding, books, attribution, device, event);
-	for (uint32_t i = 0; i < model->nr_allocations; i++)
+	for (uint32_t i = 0; i < model->nr_allocations && model->allocations[i].event <= event; i++)
 		add_allocation(&adding, i);
 	end_books(&adding);
 }

@@ -13,6 +13,14 @@
 #include "analyzer/base/util.h"
 #include "common/journal_format.h"
 
+/*
+ * So many are judged on two processors: for fewer it is not worth what has to be found twice.
+ * Sanitizers look at all.
+ */
+#ifndef VT_JUDGED_IN_HALVES
+#define VT_JUDGED_IN_HALVES 100000
+#endif
+
 static void find_updates(struct vt_attribution *attribution)
 {
 	vt_functional_updates_find(attribution->facts);
@@ -36,10 +44,7 @@ static void find_names(struct vt_attribution *attribution)
 	vt_allocation_sites_init(&attribution->places, attribution->facts->model);
 }
 
-/*
- * None of them needs what another finds, and only the last asks data flow, which fills a table as
- * it is asked.  In a long recording the first takes longest.
- */
+/* None of them needs what another finds; in a long recording the first takes longest. */
 static void (*const searches[])(struct vt_attribution *) = {
 	find_updates,
 	find_gradients,
@@ -52,6 +57,13 @@ static void search(void *attribution, size_t number)
 	searches[number](attribution);
 }
 
+static void begin_judging(struct vt_attribution *attribution)
+{
+	vt_match_init(&attribution->match, attribution->facts);
+	vt_kinds_init(&attribution->kinds, attribution->facts);
+	vt_verdicts_init(&attribution->verdicts, attribution->facts->model->nr_allocations);
+}
+
 void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *facts)
 {
 	memset(attribution, 0, sizeof(*attribution));
@@ -59,61 +71,18 @@ void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *fa
 	vt_parallel_run(VT_ARRAY_SIZE(searches), search, attribution);
 	/* By rules, which may ask for all of these. */
 	vt_cache_sites_find(facts);
-	vt_match_init(&attribution->match, facts);
-	vt_kinds_init(&attribution->kinds, facts);
-	vt_narrow_init(&attribution->verdict_of, facts->model->nr_allocations);
+	begin_judging(attribution);
 }
 
 void vt_attribution_release(struct vt_attribution *attribution)
 {
-	for (uint32_t i = 0; i < attribution->nr_paths; i++)
-		free(attribution->paths[i]);
-	free(attribution->paths);
-	vt_vector_release(&attribution->owner_of);
-	vt_vector_release(&attribution->path_of);
-	vt_vector_release(&attribution->verdicts);
-	vt_map_release(&attribution->verdict_numbers);
-	vt_narrow_release(&attribution->verdict_of);
-	vt_map_release(&attribution->numbers);
+	vt_verdicts_release(&attribution->verdicts);
 	vt_map_release(&attribution->of_rules);
 	vt_match_release(&attribution->match);
 	vt_kinds_release(&attribution->kinds);
 	vt_allocation_sites_release(&attribution->places);
 	vt_variables_release(&attribution->variables);
 	memset(attribution, 0, sizeof(*attribution));
-}
-
-/* Where a path's number is, or would be; two paths of one hash stand behind each other. */
-static struct vt_key key_of(const struct vt_attribution *attribution, const char *path)
-{
-	struct vt_key key = { 0xcbf29ce484222325ull, strlen(path), 0 };
-	const uint64_t *number;
-
-	/* FNV-1a. */
-	for (const char *at = path; *at; at++)
-		key.a = (key.a ^ (unsigned char)*at) * 0x100000001b3ull;
-	while ((number = vt_map_find(&attribution->numbers, key)) &&
-	       strcmp(attribution->paths[*number], path) != 0)
-		key.c++;
-	return key;
-}
-
-/* Takes the path. */
-static uint32_t number_path(struct vt_attribution *attribution, char *path)
-{
-	struct vt_key key = key_of(attribution, path);
-	const uint64_t *known = vt_map_find(&attribution->numbers, key);
-
-	if (known) {
-		free(path);
-		return (uint32_t)*known;
-	}
-	vt_map_put(&attribution->numbers, key, attribution->nr_paths);
-	attribution->paths = vt_vector_grow(attribution->paths, &attribution->path_capacity,
-					    attribution->nr_paths + 1, sizeof(char *));
-	attribution->paths[attribution->nr_paths] = path;
-	vt_vector_push(&attribution->owner_of, VT_NO_INDEX);
-	return attribution->nr_paths++;
 }
 
 /* The row that a rule speaks of: the strongest of the roles it asks for, else of any. */
@@ -147,7 +116,7 @@ static char *value_of(struct vt_attribution *attribution, const struct vt_rule *
 	const struct vt_tensor *row;
 
 	if (strcmp(word, "kind") == 0)
-		return vt_xstrdup(vt_kinds_find(&attribution->kinds, a));
+		return vt_xstrdup(vt_kinds_find(&attribution->kinds, a, NULL));
 	if (strcmp(word, "place") == 0)
 		return vt_allocation_sites_find(&attribution->places, a);
 	if (strcmp(word, "variable") == 0)
@@ -195,7 +164,7 @@ static uint8_t training_of(const struct vt_attribution *attribution, const struc
 {
 	const struct vt_tensor *row;
 
-	if (strcmp(rule->owner, VT_OWNER_WEIGHTS) != 0)
+	if (!rule->is_of_weights)
 		return VT_TRAINING_UNKNOWN;
 	row = vt_names_find(&attribution->facts->names, allocation,
 			    1u << VT_ROLE_PARAMETER | 1u << VT_ROLE_MASTER);
@@ -214,31 +183,9 @@ static uint32_t expand_owner(struct vt_attribution *attribution, const struct vt
 	char *owner = expand(attribution, rule, rule->owner, allocation);
 
 	if (*owner)
-		return number_path(attribution, owner);
+		return vt_verdicts_path(&attribution->verdicts, owner);
 	free(owner);
 	return VT_NO_INDEX;
-}
-
-/* Most owners are a rule's text, with a kind at its end or without: each is put together once. */
-static uint32_t owner_by(struct vt_attribution *attribution, const struct vt_rule *rule,
-			 uint32_t allocation)
-{
-	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
-	const char *open = strchr(rule->owner, '{');
-	struct vt_key key = { (uintptr_t)rule, 0, 0 };
-	const uint64_t *known;
-	uint32_t owner;
-
-	if (open && strcmp(open, "{kind}") != 0)
-		return expand_owner(attribution, rule, allocation);
-	if (open)
-		key.b = (uintptr_t)vt_kinds_find(&attribution->kinds, a);
-	known = vt_map_find(&attribution->of_rules, key);
-	if (known)
-		return (uint32_t)*known;
-	owner = expand_owner(attribution, rule, allocation);
-	vt_map_put(&attribution->of_rules, key, owner);
-	return owner;
 }
 
 enum vt_provenance vt_attribution_provenance_by(struct vt_attribution *attribution,
@@ -253,76 +200,118 @@ enum vt_provenance vt_attribution_provenance_by(struct vt_attribution *attributi
 		       rule->provenance;
 }
 
-/* Millions of allocations share some hundred verdicts. */
-static uint32_t number_verdict(struct vt_attribution *attribution, struct vt_verdict verdict)
+/* `rule` may be NULL. */
+static uint32_t judge_by(struct vt_attribution *attribution, const struct vt_rule *rule,
+			 uint32_t allocation)
 {
-	struct vt_key key = { verdict.owner, verdict.rule,
-			      (uint64_t)verdict.provenance << 8 | verdict.training };
-	const uint64_t *known = vt_map_find(&attribution->verdict_numbers, key);
-
-	if (known)
-		return (uint32_t)*known;
-	vt_vector_push(&attribution->verdicts, verdict);
-	vt_map_put(&attribution->verdict_numbers, key, attribution->verdicts.len);
-	return (uint32_t)attribution->verdicts.len;
-}
-
-static uint32_t judge(struct vt_attribution *attribution, uint32_t allocation)
-{
-	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
-	const struct vt_rule *rule = vt_match_rule(&attribution->match, a, NULL);
-	uint32_t path = rule ? owner_by(attribution, rule, allocation) : VT_NO_INDEX;
+	uint32_t path = rule ? expand_owner(attribution, rule, allocation) : VT_NO_INDEX;
 	struct vt_verdict verdict = { 0 };
 
 	/* An owner that depends on what the stacks do not tell. */
 	if (path == VT_NO_INDEX) {
-		path = number_path(attribution, vt_xstrdup(VT_OWNER_UNKNOWN));
+		path = vt_verdicts_path(&attribution->verdicts, vt_xstrdup(VT_OWNER_UNKNOWN));
 		rule = NULL;
 	}
 	verdict.provenance = (uint8_t)vt_attribution_provenance_by(attribution, rule, allocation);
 	verdict.rule = rule ? (uint16_t)(rule - attribution->facts->rules->rules + 1) : 0;
 	verdict.training = rule ? training_of(attribution, rule, allocation) : 0;
 	verdict.owner = path;
-	return number_verdict(attribution, verdict);
+	return vt_verdicts_number(&attribution->verdicts, verdict);
+}
+
+/* Most owners are a rule's text, with a kind at its end or without: each is put together once. */
+static uint32_t judge(struct vt_attribution *attribution, uint32_t allocation)
+{
+	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
+	const struct vt_rule *rule = vt_match_rule(&attribution->match, a, NULL);
+	struct vt_key key = { (uintptr_t)rule, 0, 0 };
+	const uint64_t *known;
+	uint32_t number;
+	int is_by_flow = 0;
+
+	if (!rule || rule->owner_form == VT_OWNER_FORM_NAMED)
+		return judge_by(attribution, rule, allocation);
+	if (rule->owner_form == VT_OWNER_FORM_KIND)
+		key.b = (uintptr_t)vt_kinds_find(&attribution->kinds, a, &is_by_flow);
+	key.c = (uint64_t)is_by_flow << 8 | training_of(attribution, rule, allocation);
+	known = vt_map_find(&attribution->of_rules, key);
+	if (known)
+		return (uint32_t)*known;
+	number = judge_by(attribution, rule, allocation);
+	vt_map_put(&attribution->of_rules, key, number);
+	return number;
 }
 
 static const struct vt_verdict *verdict_of(struct vt_attribution *attribution, uint32_t allocation)
 {
-	uint32_t number = vt_narrow_get(&attribution->verdict_of, allocation);
+	struct vt_verdicts *verdicts = &attribution->verdicts;
+	uint32_t number = vt_narrow_get(&verdicts->of, allocation);
 
 	if (!number) {
 		number = judge(attribution, allocation);
-		vt_narrow_set(&attribution->verdict_of, allocation, number);
+		vt_narrow_set(&verdicts->of, allocation, number);
 	}
-	return &attribution->verdicts.items[number - 1];
-}
-
-static uint32_t number_owner(struct vt_attribution *attribution, uint32_t path)
-{
-	uint32_t *owner = &attribution->owner_of.items[path];
-
-	if (*owner == VT_NO_INDEX) {
-		*owner = (uint32_t)attribution->path_of.len;
-		vt_vector_push(&attribution->path_of, path);
-	}
-	return *owner;
+	return &verdicts->items.items[number - 1];
 }
 
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation)
 {
 	struct vt_verdict verdict = *verdict_of(attribution, allocation);
 
-	verdict.owner = number_owner(attribution, verdict.owner);
+	verdict.owner = vt_verdicts_owner(&attribution->verdicts, verdict.owner);
 	return verdict;
+}
+
+/* Half of all allocations each; what is remembered of stacks and sites is not shared. */
+struct judging {
+	struct vt_attribution *halves[2];
+	uint32_t middle;
+};
+
+static void judge_half(void *context, size_t number)
+{
+	const struct judging *judging = context;
+	struct vt_attribution *half = judging->halves[number];
+	uint32_t end = number ? half->facts->model->nr_allocations : judging->middle;
+
+	for (uint32_t i = number ? judging->middle : 0; i < end; i++)
+		verdict_of(half, i);
+}
+
+static void judge_halves(struct vt_attribution *attribution)
+{
+	const struct vt_model *model = attribution->facts->model;
+	struct vt_attribution other = { .facts = attribution->facts,
+					.variables = attribution->variables };
+	struct judging judging = { { attribution, &other }, model->nr_allocations / 2 };
+
+	vt_allocation_sites_init(&other.places, model);
+	begin_judging(&other);
+	vt_parallel_run(2, judge_half, &judging);
+	vt_verdicts_take(&attribution->verdicts, &other.verdicts, judging.middle,
+			 model->nr_allocations);
+	memset(&other.variables, 0, sizeof(other.variables));
+	vt_attribution_release(&other);
 }
 
 void vt_attribution_judge_all(struct vt_attribution *attribution)
 {
-	const struct vt_model *model = attribution->facts->model;
+	uint32_t nr = attribution->facts->model->nr_allocations;
 
-	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		if (vt_allocation_is_owned(&model->allocations[i]))
-			verdict_of(attribution, i);
+	if (nr >= VT_JUDGED_IN_HALVES && !attribution->is_all_judged)
+		judge_halves(attribution);
+	for (uint32_t i = 0; i < nr && !attribution->is_all_judged; i++)
+		verdict_of(attribution, i);
+	attribution->is_all_judged = 1;
+}
+
+void vt_attribution_complete(struct vt_attribution *attribution)
+{
+	struct vt_verdicts *verdicts = &attribution->verdicts;
+
+	vt_attribution_judge_all(attribution);
+	for (size_t v = 0; v < verdicts->items.len; v++)
+		vt_verdicts_owner(verdicts, verdicts->items.items[v].owner);
 }
 
 char *vt_attribution_path_by(struct vt_attribution *attribution, const struct vt_rule *rule,
@@ -352,7 +341,8 @@ char *vt_attribution_path(struct vt_attribution *attribution, uint32_t allocatio
 
 const char *vt_attribution_owner(const struct vt_attribution *attribution, uint32_t owner)
 {
-	return owner < attribution->path_of.len ?
-		       attribution->paths[attribution->path_of.items[owner]] :
-		       VT_OWNER_UNKNOWN;
+	const struct vt_verdicts *verdicts = &attribution->verdicts;
+
+	return owner < verdicts->path_of.len ? verdicts->paths.items[verdicts->path_of.items[owner]]
+					     : VT_OWNER_UNKNOWN;
 }

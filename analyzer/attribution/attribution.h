@@ -15,20 +15,9 @@
 #include "analyzer/attribution/kinds.h"
 #include "analyzer/attribution/inference/match.h"
 #include "analyzer/attribution/allocation_sites.h"
+#include "analyzer/attribution/verdicts.h"
 #include "analyzer/base/map.h"
-#include "analyzer/base/narrow.h"
-#include "analyzer/base/util.h"
 #include "analyzer/model/variables.h"
-
-/* Weights: whether the optimizer may change them. */
-enum vt_training { VT_TRAINING_UNKNOWN, VT_TRAINING_TRAINED, VT_TRAINING_FROZEN };
-
-struct vt_verdict {
-	uint32_t owner;     /* vt_attribution_owner() */
-	uint16_t rule;      /* index into vt_rules.rules + 1; 0 = no rule fits */
-	uint8_t provenance; /* enum vt_provenance */
-	uint8_t training;   /* enum vt_training */
-};
 
 struct vt_attribution {
 	struct vt_match match;
@@ -36,17 +25,9 @@ struct vt_attribution {
 	struct vt_allocation_sites places;
 	struct vt_variables variables;
 	struct vt_facts *facts;
-	VT_VECTOR(struct vt_verdict) verdicts; /* those that differ; owner: which path */
-	struct vt_map verdict_numbers;         /* of their fields to which it is + 1 */
-	struct vt_narrow verdict_of;          /* by allocation: which + 1; 0: not judged */
-	char **paths;
-	uint32_t nr_paths;
-	size_t path_capacity;
-	struct vt_map numbers; /* hash of a path to which it is */
-	struct vt_map of_rules; /* a rule, and the kind that its owner ends with, to that */
-	/* Owners get their numbers as they are asked for, whatever was judged before. */
-	VT_VECTOR(uint32_t) owner_of; /* by path; VT_NO_INDEX: not asked for */
-	VT_VECTOR(uint32_t) path_of;  /* by owner */
+	struct vt_verdicts verdicts;
+	struct vt_map of_rules; /* a rule, and the kind that its owner ends with, to a verdict */
+	int is_all_judged;
 };
 
 #define VT_OWNER_UNKNOWN "unknown"
@@ -58,10 +39,21 @@ void vt_attribution_release(struct vt_attribution *attribution);
 /* Of the allocation with that index. */
 struct vt_verdict vt_attribution_judge(struct vt_attribution *attribution, uint32_t allocation);
 /*
- * Judges all that has an owner, which no later answer depends on: for a command that has time to do
- * it while something else is done.
+ * Judges everything, which no later answer depends on: where the owners of most are asked for, that
+ * is faster than one after the other.
  */
 void vt_attribution_judge_all(struct vt_attribution *attribution);
+/*
+ * Judges everything and numbers all owners, those that nobody asked for yet behind the others: from
+ * then on vt_attribution_judge changes nothing, and threads may ask at once.
+ */
+void vt_attribution_complete(struct vt_attribution *attribution);
+/* Which verdict an allocation has, an index of verdicts.items + 1; 0: it is not judged. */
+static inline uint32_t vt_attribution_verdict_number(const struct vt_attribution *attribution,
+						     uint32_t allocation)
+{
+	return vt_narrow_get(&attribution->verdicts.of, allocation);
+}
 /* Category by number: "activations/mlp". */
 const char *vt_attribution_owner(const struct vt_attribution *attribution, uint32_t owner);
 /* The full path of the allocation with that index; the caller frees. */

@@ -434,10 +434,12 @@ static const char *name_by_flow(struct vt_kinds *kinds, const struct vt_allocati
 	return vt_flow_label_text(label);
 }
 
-const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a)
+const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a, int *is_by_flow)
 {
 	const char *by_flow = name_by_flow(kinds, a);
 
+	if (is_by_flow)
+		*is_by_flow = by_flow != NULL;
 	return by_flow ? by_flow : name_own(kinds, find_source(kinds, a));
 }
 

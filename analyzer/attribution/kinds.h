@@ -37,9 +37,11 @@ struct vt_kinds {
 void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts);
 void vt_kinds_release(struct vt_kinds *kinds);
 
-/* The name of a [kind] section, "other" where none fits. */
-const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a);
-/* Whether that is known by what operators read and wrote: no module says what it is. */
+/*
+ * The name of a [kind] section, "other" where none fits.  *is_by_flow (may be NULL): whether that
+ * is known by what operators read and wrote, as no module says what it is.
+ */
+const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a, int *is_by_flow);
 int vt_kinds_is_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a);
 
 #endif

@@ -40,9 +40,8 @@ int vt_known_owners_has(const struct vt_attribution *attribution, const struct v
 	for (unsigned i = 0; i < rules->nr_rules; i++)
 		if (rules->rules[i].owner && could_give(rules, rules->rules[i].owner, owner, len))
 			return 1;
-	for (uint32_t i = 0; i < attribution->nr_paths; i++)
-		if (attribution->paths[i] &&
-		    vt_owner_path_is_below(attribution->paths[i], owner, len))
+	for (size_t i = 0; i < attribution->verdicts.paths.len; i++)
+		if (vt_owner_path_is_below(attribution->verdicts.paths.items[i], owner, len))
 			return 1;
 	return 0;
 }

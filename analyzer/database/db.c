@@ -153,6 +153,7 @@ static int open_raw(struct vt_db **out, const char *path, int flags, struct vt_d
 	 */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	set_path(db, path);
+	pthread_mutex_init(&db->run_lock, NULL);
 	if (sqlite3_open_v2(path, &db->raw, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
 		int error = db->raw ? sqlite3_system_errno(db->raw) : ENOMEM;
 
@@ -370,6 +371,7 @@ void vt_db_close(struct vt_db *db)
 		vt_stmt_free(db->statements);
 	vt_db_rows_close(db->rows);
 	sqlite3_close(db->raw);
+	pthread_mutex_destroy(&db->run_lock);
 	free(db->path);
 	free(db->shown_path);
 	free(db);

@@ -118,7 +118,7 @@ int64_t vt_db_count(struct vt_db *db, const char *table);
 
 /*
  * The run table.  find: sets *value to a copy (free()), NULL where the key is missing.  get: where
- * an error is as good as a missing key.
+ * an error is as good as a missing key.  Threads may read it at once while nothing else is asked.
  */
 int vt_db_run_find(struct vt_db *db, const char *key, char **value);
 char *vt_db_run_get(struct vt_db *db, const char *key);

@@ -7,6 +7,7 @@
  * all that may include sqlite3.h.
  */
 
+#include <pthread.h>
 #include <sqlite3.h>
 
 #include "analyzer/database/db_defence.h"
@@ -19,6 +20,7 @@ struct vt_db {
 	char *path, *shown_path;
 	struct vt_stmt *statements; /* all that are not freed yet */
 	struct vt_db_rows *rows;    /* NULL until something is appended */
+	pthread_mutex_t run_lock;   /* of those who read the run table */
 	char error[256];
 	int is_busy; /* what `error` is about: somebody else's lock */
 	struct vt_db_defence defence;

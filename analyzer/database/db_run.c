@@ -6,18 +6,22 @@
 #include <stdlib.h>
 
 #include "analyzer/base/util.h"
+#include "analyzer/database/db_connection.h"
 
 int vt_db_run_find(struct vt_db *db, const char *key, char **value)
 {
-	struct vt_stmt *stmt = vt_db_prepare(db, "SELECT value FROM run WHERE key = ?");
+	struct vt_stmt *stmt;
 	int rc;
 
 	*value = NULL;
+	pthread_mutex_lock(&db->run_lock);
+	stmt = vt_db_prepare(db, "SELECT value FROM run WHERE key = ?");
 	vt_stmt_bind_text(stmt, 1, key);
 	rc = vt_stmt_step(stmt);
 	if (rc == 1 && vt_stmt_text(stmt, 0))
 		*value = vt_xstrdup(vt_stmt_text(stmt, 0));
 	vt_stmt_free(stmt);
+	pthread_mutex_unlock(&db->run_lock);
 	return rc < 0 ? -1 : 0;
 }
 

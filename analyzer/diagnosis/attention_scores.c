@@ -178,7 +178,7 @@ static void find_chains(struct search *search)
 
 			if (tensor->is_output && tensor->allocation != VT_NO_INDEX &&
 			    vt_finding_context_is_owner(search->context, tensor->allocation,
-							"activations/attention"))
+							VT_OWNERS_ATTENTION))
 				chain.items[chain.nr++] = tensor->allocation;
 		}
 		follow(search, &chain);
@@ -228,7 +228,7 @@ static int is_scores(const struct search *search, uint32_t i)
 	const struct vt_finding_context *context = search->context;
 	const struct vt_allocation *a = &context->model->allocations[i];
 
-	int is_attention = vt_finding_context_is_owner(context, i, "activations/attention");
+	int is_attention = vt_finding_context_is_owner(context, i, VT_OWNERS_ATTENTION);
 
 	if (a->common->device != context->device || !vt_allocation_is_owned(a))
 		return 0;
@@ -236,7 +236,8 @@ static int is_scores(const struct search *search, uint32_t i)
 		return is_attention || a->common->made->node_class;
 	return !search->calls->nr &&
 	       vt_facts_shape_classes(context->facts, a) == 1u << VT_SHAPE_SCORES &&
-	       (is_attention || vt_finding_context_is_owner(context, i, "activation gradients"));
+	       (is_attention ||
+		vt_finding_context_is_owner(context, i, VT_OWNERS_ACTIVATION_GRADIENTS));
 }
 
 uint8_t *vt_attention_scores_find(const struct vt_finding_context *context)

@@ -10,12 +10,12 @@
 /* Where less of the highest use is activations, running a forward twice is no good bargain. */
 #define ACTIVATIONS_SHARE 0.25
 
-static uint64_t live_bytes(const struct vt_finding_context *context, const char *owner)
+static uint64_t live_bytes(const struct vt_finding_context *context, uint32_t owners)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t k = 0; k < context->nr_live; k++)
-		if (vt_finding_context_is_owner(context, context->live[k], owner))
+		if (vt_finding_context_is_owner(context, context->live[k], owners))
 			bytes += context->model->allocations[context->live[k]].common->size_bytes;
 	return bytes;
 }
@@ -116,7 +116,7 @@ static uint64_t largest_in_backward(const struct vt_finding_context *context)
 		const struct vt_allocation *a = &context->model->allocations[context->live[k]];
 
 		if (a->common->made->node_class && a->common->size_bytes > largest &&
-		    vt_finding_context_is_owner(context, context->live[k], "workspace/cublas"))
+		    vt_finding_context_is_owner(context, context->live[k], VT_OWNERS_CUBLAS))
 			largest = a->common->size_bytes;
 	}
 	return largest;
@@ -157,7 +157,7 @@ static void add_workspaces(const struct vt_finding_context *context, int64_t fro
 
 		if (!a->common->made->node_class && bytes < largest &&
 		    bytes > smallest->common->size_bytes &&
-		    vt_finding_context_is_owner(context, context->live[k], "workspace/cublas"))
+		    vt_finding_context_is_owner(context, context->live[k], VT_OWNERS_CUBLAS))
 			vt_savings_add_cost(savings, smallest, bytes - smallest->common->size_bytes,
 					    from_event, VT_NEVER);
 	}
@@ -176,7 +176,7 @@ static void save_casts(const struct vt_finding_context *context, struct vt_kept_
 		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_kept_layer *layer;
 
-		if (!vt_finding_context_is_cast(context, i))
+		if (!vt_finding_context_has(context, i, VT_OWNERS_CASTS))
 			continue;
 		layer = vt_kept_layers_of(kept, context, i);
 		if (layer)
@@ -188,7 +188,7 @@ static void save_casts(const struct vt_finding_context *context, struct vt_kept_
 
 static void find_kept_activations(struct vt_finding_context *context)
 {
-	uint64_t bytes = live_bytes(context, "activations");
+	uint64_t bytes = live_bytes(context, VT_OWNERS_ACTIVATIONS);
 	struct vt_savings savings = { 0 };
 	struct vt_kept_layers kept = { 0 };
 	char all[VT_UNITS_MAX];
@@ -233,8 +233,7 @@ static void find_scores(struct vt_finding_context *context)
 
 	for (uint32_t k = 0; k < context->nr_live; k++)
 		if (is_scores[context->live[k]] &&
-		    vt_finding_context_is_owner(context, context->live[k],
-						"activations/attention")) {
+		    vt_finding_context_is_owner(context, context->live[k], VT_OWNERS_ATTENTION)) {
 			first = first == VT_NO_INDEX ? context->live[k] : first;
 			blocks++;
 		}

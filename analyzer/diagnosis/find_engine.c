@@ -11,7 +11,7 @@
 /* What a profiling run makes for each request, or for each token; as fewer as engines.def says. */
 struct trial {
 	enum vt_finding_id id;
-	const char *owner;
+	uint32_t owners;
 	uint64_t parts;
 	const char *fewer;
 	/* Buffers as large as those blocks, made before the run and kept, have a row for each. */
@@ -19,8 +19,8 @@ struct trial {
 };
 
 static const struct trial trials[] = {
-	{ VT_FINDING_TRIAL_OF_REQUESTS, "logits", 4, "a quarter", 1 },
-	{ VT_FINDING_TRIAL_OF_TOKENS, "activations", 2, "half", 0 },
+	{ VT_FINDING_TRIAL_OF_REQUESTS, VT_OWNERS_LOGITS, 4, "a quarter", 1 },
+	{ VT_FINDING_TRIAL_OF_TOKENS, VT_OWNERS_ACTIVATIONS, 2, "half", 0 },
 };
 
 /* The event at which the first block of the cache was made; VT_NEVER: there is no such cache. */
@@ -33,7 +33,7 @@ static int64_t find_cache(const struct vt_finding_context *context)
 	for (uint32_t k = 0; k < context->nr_live; k++) {
 		uint32_t i = context->live[k];
 
-		if (!vt_finding_context_is_owner(context, i, "kv cache"))
+		if (!vt_finding_context_is_owner(context, i, VT_OWNERS_KV_CACHE))
 			continue;
 		bytes += all[i].common->size_bytes;
 		first = all[i].event < first ? all[i].event : first;
@@ -71,7 +71,7 @@ static uint32_t add_blocks_of_run(struct vt_finding_context *context, const stru
 
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		if (!is_before_cache(context, i, cache_event) || all[i].freed_event > cache_event ||
-		    !vt_finding_context_is_owner(context, i, trial->owner))
+		    !vt_finding_context_is_owner(context, i, trial->owners))
 			continue;
 		add_part(savings, trial, &all[i]);
 		vt_map_put(sizes, size_key(&all[i]), 1);
@@ -90,7 +90,7 @@ static void add_buffers(struct vt_finding_context *context, const struct trial *
 
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
 		if (is_before_cache(context, i, cache_event) && all[i].freed_event > cache_event &&
-		    vt_finding_context_is_owner(context, i, "user") &&
+		    vt_finding_context_is_owner(context, i, VT_OWNERS_USER) &&
 		    vt_map_find(sizes, size_key(&all[i])))
 			add_part(savings, trial, &all[i]);
 }

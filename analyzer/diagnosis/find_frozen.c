@@ -105,8 +105,8 @@ static void collect_casts(struct frozen *frozen)
 		const struct vt_span *span;
 		const struct vt_tensor *of;
 
-		if (!vt_allocation_is_owned(a) ||
-		    !vt_finding_context_is_owner(context, i, "weights/cast"))
+		if (!vt_finding_context_is_owner(context, i, VT_OWNERS_CASTS) ||
+		    !vt_allocation_is_owned(a))
 			continue;
 		span = vt_facts_span(context->facts, a);
 		of = vt_facts_parameter(context->facts, a);
@@ -145,7 +145,7 @@ static int has_narrow(const struct vt_finding_context *context)
 		    vt_finding_context_width(context, &context->model->tensors[i]) == 2)
 			return 1;
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++)
-		if (vt_finding_context_is_cast(context, i))
+		if (vt_finding_context_has(context, i, VT_OWNERS_CASTS))
 			return 1;
 	return 0;
 }
@@ -179,7 +179,7 @@ static void save_casts(const struct vt_finding_context *context, struct vt_savin
 		const struct vt_allocation *a = &context->model->allocations[i];
 		const struct vt_tensor *of;
 
-		if (!vt_finding_context_is_cast(context, i))
+		if (!vt_finding_context_has(context, i, VT_OWNERS_CASTS))
 			continue;
 		of = vt_facts_parameter(context->facts, a);
 		if (of && vt_map_find(found, address_key(of)))

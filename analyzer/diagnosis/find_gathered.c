@@ -55,10 +55,9 @@ static void number_spans(struct gathering *g)
 
 static int is_result(const struct vt_finding_context *context, uint32_t i)
 {
-	return vt_finding_context_is_owner(context, i, "activations") ||
-	       vt_finding_context_is_owner(context, i, "logits") ||
-	       vt_finding_context_is_owner(context, i, "user") ||
-	       vt_finding_context_is_owner(context, i, "unknown");
+	return vt_finding_context_has(context, i,
+				      VT_OWNERS_ACTIVATIONS | VT_OWNERS_LOGITS | VT_OWNERS_USER |
+					      VT_OWNERS_UNKNOWN);
 }
 
 static void add_to_pile(struct gathering *g, uint32_t i)
@@ -130,7 +129,7 @@ static int may_join(const struct vt_finding_context *context, uint32_t i)
 	const char *name = vt_operators_name(&context->attribution->facts->operators,
 					     a->common->made->native_stack);
 
-	return !vt_finding_context_is_owner(context, i, "activations") ||
+	return !vt_finding_context_is_owner(context, i, VT_OWNERS_ACTIVATIONS) ||
 	       (name && !context->unused_graph[i] &&
 		(strcmp(name, "cat") == 0 || strcmp(name, "stack") == 0));
 }
@@ -190,9 +189,8 @@ void vt_find_gathered_detect(struct vt_finding_context *context)
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->common->device == context->device && vt_allocation_is_owned(a) &&
-		    a->common->made->python_stack && !a->common->made->node_class &&
-		    is_result(context, i) && !context->unused_graph[i])
+		if (!context->unused_graph[i] && is_result(context, i) &&
+		    a->common->made->python_stack && !a->common->made->node_class)
 			add_to_pile(&g, i);
 	}
 	add_finding(&g);

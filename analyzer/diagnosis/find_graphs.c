@@ -59,8 +59,7 @@ static int is_freed_by_backward(const struct vt_finding_context *context,
 
 static int is_of_graph(const struct vt_finding_context *context, uint32_t i)
 {
-	return vt_finding_context_is_owner(context, i, "activations") ||
-	       vt_finding_context_is_owner(context, i, "logits");
+	return vt_finding_context_has(context, i, VT_OWNERS_ACTIVATIONS | VT_OWNERS_LOGITS);
 }
 
 static void add_block(struct vt_finding_context *context, struct graphs *graphs,
@@ -68,9 +67,8 @@ static void add_block(struct vt_finding_context *context, struct graphs *graphs,
 {
 	const struct vt_allocation *a = &context->model->allocations[i];
 
-	if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-	    a->common->made->node_class || a->common->made->thread != graph->pass->thread ||
-	    !is_of_graph(context, i))
+	if (!is_of_graph(context, i) || a->common->made->node_class ||
+	    a->common->made->thread != graph->pass->thread)
 		return;
 	vt_vector_push(&graphs->blocks, i);
 	graph->nr++;
@@ -343,8 +341,8 @@ static void relieve_kept_inputs(struct vt_finding_context *context, const struct
 		const uint64_t *replaced;
 
 		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    !(vt_finding_context_is_owner(context, i, "inputs") ||
-		      vt_finding_context_is_owner(context, i, "kv cache") ||
+		    !(vt_finding_context_is_owner(context, i,
+						  VT_OWNERS_INPUTS | VT_OWNERS_KV_CACHE) ||
 		      (has_results && context->unused_graph[i] == VT_BEHIND_ITS_PASS)))
 			continue;
 		replaced = vt_map_find(&next, place);

@@ -32,7 +32,7 @@ static int is_retained_graph(const struct vt_finding_context *context, struct vt
 		const struct vt_allocation *a = &context->model->allocations[i];
 
 		if (a->common->device != context->device || !vt_map_find(places, place_of(a)) ||
-		    !vt_finding_context_is_owner(context, i, "activations") ||
+		    !vt_finding_context_is_owner(context, i, VT_OWNERS_ACTIVATIONS) ||
 		    a->freed_event <= vt_stages_next_backward(stages, a->event) ||
 		    vt_map_find(&found, place_of(a)))
 			continue;
@@ -131,37 +131,6 @@ static uint64_t relieve(struct vt_finding_context *context, const struct vt_leak
 	return (uint64_t)per_turn;
 }
 
-/*
- * What piles up is alive in the next pass, too.  Growth knows who holds it and for how long, so the
- * same bytes of the same line are not told again as results of the last pass.
- */
-static void drop_told(struct vt_finding_context *context)
-{
-	struct vt_findings *findings = context->findings;
-	struct vt_finding growth;
-	size_t nr = 0;
-
-	/* Growth that is not worth a line tells nothing. */
-	if (!findings->len || findings->items[findings->len - 1].id != VT_FINDING_GROWTH)
-		return;
-	growth = findings->items[findings->len - 1];
-	for (size_t i = 0; i < findings->len; i++) {
-		struct vt_finding finding = findings->items[i];
-
-		if (finding.id == VT_FINDING_RESULTS_KEPT && finding.device == growth.device &&
-		    finding.where && growth.where && !strcmp(finding.where, growth.where) &&
-		    finding.saves_bytes <= growth.saves_bytes) {
-			free(finding.text);
-			free(finding.where);
-			free(finding.caller);
-			vt_vector_release(&finding.savings);
-			continue;
-		}
-		findings->items[nr++] = finding;
-	}
-	findings->len = nr;
-}
-
 static void add_growth(struct vt_finding_context *context, const struct vt_leaks *leaks)
 {
 	const struct vt_leak *leak = &leaks->growth[0];
@@ -184,7 +153,6 @@ static void add_growth(struct vt_finding_context *context, const struct vt_leaks
 	else
 		vt_finding_context_add(context, VT_FINDING_GROWTH, &savings, leak->allocation,
 				       text);
-	drop_told(context);
 }
 
 /* The graphs of earlier steps that are alive at the highest use. */
@@ -202,8 +170,8 @@ struct retained {
 static int is_of_graph(const struct vt_finding_context *context, uint32_t i)
 {
 	return context->unused_graph[i] == VT_IN_NO_UNUSED_GRAPH &&
-	       (vt_finding_context_is_owner(context, i, "activations") ||
-		vt_finding_context_is_owner(context, i, "activation gradients"));
+	       vt_finding_context_is_owner(context, i,
+					   VT_OWNERS_ACTIVATIONS | VT_OWNERS_ACTIVATION_GRADIENTS);
 }
 
 /* Whether the graph of an iteration was used by its backward pass and is alive; adds it then. */
@@ -282,4 +250,33 @@ void vt_find_growth_detect(struct vt_finding_context *context)
 	else if (context->is_training && leaks.iterations.kind == VT_ITERATION_STEP)
 		add_growth_to_peak(context, &leaks);
 	vt_leaks_release(&leaks);
+}
+
+/* Of one device and line, and no more than what piles up there. */
+static int is_told_by(const struct vt_finding *results, const struct vt_finding *growth)
+{
+	return results->id == VT_FINDING_RESULTS_KEPT && results->device == growth->device &&
+	       results->where && growth->where && !strcmp(results->where, growth->where) &&
+	       results->saves_bytes <= growth->saves_bytes;
+}
+
+void vt_find_growth_drop_told(struct vt_finding_context *context)
+{
+	struct vt_findings *findings = context->findings;
+	struct vt_finding growth = { 0 };
+	size_t nr = 0;
+
+	for (size_t i = 0; i < findings->len; i++)
+		if (findings->items[i].id == VT_FINDING_GROWTH &&
+		    findings->items[i].device == context->device)
+			growth = findings->items[i];
+	for (size_t i = 0; i < findings->len; i++) {
+		struct vt_finding finding = findings->items[i];
+
+		if (is_told_by(&finding, &growth))
+			vt_finding_release(&finding);
+		else
+			findings->items[nr++] = finding;
+	}
+	findings->len = nr;
 }

@@ -131,9 +131,7 @@ static uint64_t find_repeats(struct vt_finding_context *context, uint32_t i)
 	struct sources sources;
 	char *path;
 
-	if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-	    !is_copy(context, a) ||
-	    !vt_finding_context_is_owner(context, i, "activations/attention"))
+	if (!vt_finding_context_has(context, i, VT_OWNERS_ATTENTION) || !is_copy(context, a))
 		return 1;
 	path = vt_module_path_module(context->facts, a);
 	if (!path)
@@ -196,8 +194,7 @@ static void find_wide_cache(struct vt_finding_context *context)
 		const struct vt_allocation *a = &context->model->allocations[i];
 		unsigned width;
 
-		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    !vt_finding_context_is_owner(context, i, "kv cache"))
+		if (!vt_finding_context_has(context, i, VT_OWNERS_KV_CACHE))
 			continue;
 		width = width_of(context, i);
 		if (!width)

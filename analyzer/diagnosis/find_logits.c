@@ -30,10 +30,7 @@ static struct vt_key key_of(const struct vt_finding_context *context, const stru
 
 static int is_logits(const struct vt_finding_context *context, uint32_t i)
 {
-	const struct vt_allocation *a = &context->model->allocations[i];
-
-	return a->common->device == context->device && vt_allocation_is_owned(a) &&
-	       vt_finding_context_is_owner(context, i, "logits");
+	return vt_finding_context_has(context, i, VT_OWNERS_LOGITS);
 }
 
 static void count_pieces(struct pieces *pieces, const struct vt_finding_context *context)
@@ -82,7 +79,7 @@ static uint32_t largest_live(const struct vt_finding_context *context)
 
 static int is_gradient(const struct vt_finding_context *context, uint32_t i)
 {
-	return context->facts->gradient_of[i] ||
+	return vt_narrow_get(&context->facts->gradient_of, i) ||
 	       vt_names_roles(&context->facts->names, i) & 1u << VT_ROLE_GRADIENT;
 }
 

@@ -71,7 +71,8 @@ static uint8_t *find_used(const struct vt_finding_context *context)
 	uint8_t *is_used = vt_xcalloc((size_t)nr + 1, 1);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t of = facts->gradient_of[i] ? facts->gradient_of[i] : facts->cast_of[i];
+		uint32_t gradient_of = vt_narrow_get(&facts->gradient_of, i);
+		uint32_t of = gradient_of ? gradient_of : vt_narrow_get(&facts->cast_of, i);
 		uint32_t parameter = of ? facts->names.allocations[of - 1] : VT_NO_INDEX;
 
 		if (parameter != VT_NO_INDEX)

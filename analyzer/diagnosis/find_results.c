@@ -91,9 +91,8 @@ static int64_t end_of_pass(const struct vt_finding_context *context, const struc
 
 static int is_result(const struct vt_finding_context *context, uint32_t i)
 {
-	return vt_finding_context_is_owner(context, i, "logits") ||
-	       vt_finding_context_is_owner(context, i, "activations") ||
-	       vt_finding_context_is_owner(context, i, "kv cache");
+	return vt_finding_context_has(
+		context, i, VT_OWNERS_LOGITS | VT_OWNERS_ACTIVATIONS | VT_OWNERS_KV_CACHE);
 }
 
 /*
@@ -117,7 +116,8 @@ static int64_t end_of_result(const struct vt_finding_context *context,
 	const struct vt_allocation *a = &context->model->allocations[i];
 	int64_t end = VT_NEVER;
 
-	if ((context->is_training || !vt_finding_context_is_owner(context, i, "kv cache")) &&
+	if ((context->is_training ||
+	     !vt_finding_context_is_owner(context, i, VT_OWNERS_KV_CACHE)) &&
 	    is_outlived(context, a))
 		end = end_of_pass(context, a);
 	if (end == VT_NEVER && !context->is_training)
@@ -187,8 +187,7 @@ void vt_find_results_detect(struct vt_finding_context *context)
 		const struct vt_allocation *a = &model->allocations[i];
 		int64_t end;
 
-		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    context->unused_graph[i] || !is_result(context, i) ||
+		if (context->unused_graph[i] || !is_result(context, i) ||
 		    vt_map_find(&queues, vt_finding_context_place_key(a)))
 			continue;
 		end = ends && ends[i] ? ends[i] : end_of_result(context, generations, i);

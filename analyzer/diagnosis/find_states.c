@@ -66,7 +66,7 @@ static struct buffer *find_buffers(const struct vt_finding_context *context, siz
 		const char *dot = name ? strrchr(name, '.') : NULL;
 
 		if (!dot || is_statistic(dot + 1) ||
-		    !vt_finding_context_is_owner(context, i, "buffers"))
+		    !vt_finding_context_is_owner(context, i, VT_OWNERS_BUFFERS))
 			continue;
 		/* The storage's size: of equal blocks one may have a tail. */
 		buffers[(*nr)++] = (struct buffer){ tensor->size_bytes, dot + 1, tensor->shape,
@@ -125,8 +125,7 @@ static uint64_t relieve_burst(struct vt_finding_context *context, struct vt_savi
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    !vt_finding_context_is_owner(context, i, "workspace/optimizer"))
+		if (!vt_finding_context_has(context, i, VT_OWNERS_OPTIMIZER_WORKSPACE))
 			continue;
 		if (vt_allocation_is_live(a, context->event)) {
 			*first = *first == VT_NO_INDEX ? i : *first;
@@ -264,10 +263,7 @@ static int64_t unused_from(const struct vt_finding_context *context, const struc
 
 static int is_gradient_block(const struct vt_finding_context *context, uint32_t i)
 {
-	const struct vt_allocation *a = &context->model->allocations[i];
-
-	return a->common->device == context->device && vt_allocation_is_owned(a) &&
-	       vt_finding_context_is_owner(context, i, "gradients");
+	return vt_finding_context_has(context, i, VT_OWNERS_GRADIENTS);
 }
 
 /* Whether it lives on into a step behind its own. */
@@ -300,10 +296,13 @@ static void find_old(const struct vt_finding_context *context, struct old_gradie
 	*old = (struct old_gradients){ .largest = VT_NO_INDEX, .are_of_step = 1 };
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
-		const struct vt_span *span = vt_facts_span(context->facts, a);
+		const struct vt_span *span;
 		int64_t from = VT_NEVER;
 
-		if (!span || !is_gradient_block(context, i))
+		if (!is_gradient_block(context, i))
+			continue;
+		span = vt_facts_span(context->facts, a);
+		if (!span)
 			continue;
 		if (!is_of_step_before(context, a)) {
 			from = unused_from(context, a);
@@ -393,12 +392,12 @@ static void find_gradients_twice(struct vt_finding_context *context)
 
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
-		int is_live = vt_allocation_is_live(a, context->event);
-		int is_seen = (vt_names_roles(&context->facts->names, i) & role) != 0;
+		int is_live, is_seen;
 
-		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    !vt_finding_context_is_owner(context, i, "gradients"))
+		if (!is_gradient_block(context, i))
 			continue;
+		is_live = vt_allocation_is_live(a, context->event);
+		is_seen = (vt_names_roles(&context->facts->names, i) & role) != 0;
 		if (is_bucket(context, &stacks, i)) {
 			in_buckets += is_live && !is_seen ? a->common->size_bytes : 0;
 			continue;

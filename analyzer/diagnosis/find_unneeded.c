@@ -38,29 +38,43 @@ static uint32_t last_used_step(const struct vt_finding_context *context,
 	return freed > made + 1 ? freed : made;
 }
 
+static void note_step(const struct vt_finding_context *context, struct vt_map *last_steps,
+		      const struct vt_tensor *row, uint32_t step)
+{
+	struct vt_key key = vt_finding_context_name_key(context, row);
+	const uint64_t *known = vt_map_find(last_steps, key);
+
+	if (!known || *known < step)
+		vt_map_put(last_steps, key, step);
+}
+
 /* By name of a parameter: the last step in which it had a gradient; returns that of all. */
 static uint32_t collect_trained(const struct vt_finding_context *context, struct vt_map *last_steps)
 {
+	const struct vt_model *model = context->model;
+	/* By row: the step + 1. */
+	uint32_t *of_rows = vt_xcalloc((size_t)model->nr_tensors + 1, sizeof(*of_rows));
 	uint32_t latest = 0;
 
-	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
-		const struct vt_allocation *a = &context->model->allocations[i];
-		uint32_t of = context->facts->gradient_of[i], step;
+	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_tensor *row =
 			vt_names_find(&context->facts->names, i, 1u << VT_ROLE_GRADIENT);
-		uint64_t *known;
-		struct vt_key key;
+		uint32_t step, *known;
 
-		if (!row && !of)
+		if (!row && vt_narrow_get(&context->facts->gradient_of, i))
+			row = &model->tensors[vt_narrow_get(&context->facts->gradient_of, i) - 1];
+		if (!row)
 			continue;
-		step = last_used_step(context, a);
-		key = vt_finding_context_name_key(
-			context, row ? row : &context->model->tensors[of - 1]);
-		known = vt_map_find(last_steps, key);
-		if (!known || *known < step)
-			vt_map_put(last_steps, key, step);
-		latest = step > latest ? step : latest;
+		step = last_used_step(context, &model->allocations[i]) + 1;
+		known = &of_rows[row - model->tensors];
+		*known = step > *known ? step : *known;
 	}
+	for (uint32_t t = 0; t < model->nr_tensors; t++)
+		if (of_rows[t]) {
+			note_step(context, last_steps, &model->tensors[t], of_rows[t] - 1);
+			latest = of_rows[t] - 1 > latest ? of_rows[t] - 1 : latest;
+		}
+	free(of_rows);
 	return latest;
 }
 

@@ -28,9 +28,8 @@ void vt_find_workspaces_detect(struct vt_finding_context *context)
 	for (uint32_t i = 0; i < context->model->nr_allocations; i++) {
 		const struct vt_allocation *a = &context->model->allocations[i];
 
-		if (a->common->device != context->device || !vt_allocation_is_owned(a) ||
-		    a->common->size_bytes <= VT_CUBLAS_WORKSPACE_BYTES ||
-		    !vt_finding_context_is_owner(context, i, "workspace/cublas"))
+		if (!vt_finding_context_has(context, i, VT_OWNERS_CUBLAS) ||
+		    a->common->size_bytes <= VT_CUBLAS_WORKSPACE_BYTES)
 			continue;
 		vt_savings_add(&savings, a, a->common->size_bytes - VT_CUBLAS_WORKSPACE_BYTES);
 		if (!vt_allocation_is_live(a, context->event))

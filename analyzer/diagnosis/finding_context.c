@@ -19,26 +19,9 @@ struct vt_key vt_finding_context_name_key(const struct vt_finding_context *conte
 	return vt_map_text_key(name ? name : "", name ? strlen(name) : 0);
 }
 
-static struct vt_owner_answers *answers_of(struct vt_asked_owners *asked, const char *owner)
-{
-	for (size_t i = 0; i < asked->len; i++)
-		if (asked->items[i].owner == owner)
-			return &asked->items[i].answers;
-	vt_vector_push(asked, ((struct vt_asked_owner){ .owner = owner }));
-	return &asked->items[asked->len - 1].answers;
-}
-
 struct vt_key vt_finding_context_place_key(const struct vt_allocation *a)
 {
 	return (struct vt_key){ a->common->made->python_stack, a->common->made->native_stack, 0 };
-}
-
-int vt_finding_context_is_cast(const struct vt_finding_context *context, uint32_t allocation)
-{
-	const struct vt_allocation *a = &context->model->allocations[allocation];
-
-	return a->common->device == context->device && vt_allocation_is_owned(a) &&
-	       vt_finding_context_is_owner(context, allocation, "weights/cast");
 }
 
 unsigned vt_finding_context_width(const struct vt_finding_context *context,
@@ -53,20 +36,7 @@ unsigned vt_finding_context_width(const struct vt_finding_context *context,
 	return strcmp(dtype, "bfloat16") == 0 || strcmp(dtype, "float16") == 0 ? 2 : 0;
 }
 
-int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
-				const char *owner)
-{
-	uint32_t number = vt_attribution_judge(context->attribution, allocation).owner;
-	uint8_t *answer = vt_owner_answers_of(answers_of(context->asked, owner), number);
-
-	if (!*answer)
-		*answer = vt_owner_path_is_below(
-				  vt_attribution_owner(context->attribution, number), owner,
-				  strlen(owner)) ? 2 : 1;
-	return *answer == 2;
-}
-
-static void release(struct vt_finding *finding)
+void vt_finding_release(struct vt_finding *finding)
 {
 	free(finding->text);
 	free(finding->where);
@@ -90,7 +60,7 @@ static void push(struct vt_finding_context *context, struct vt_finding finding,
 		vt_vector_release(&finding.savings);
 	}
 	if (vt_finding_context_is_little(context, likely_bytes))
-		release(&finding);
+		vt_finding_release(&finding);
 	else
 		vt_vector_push(context->findings, finding);
 }
@@ -239,12 +209,32 @@ void vt_finding_context_settle(struct vt_finding_context *context)
 		struct vt_finding finding = findings->items[first + i];
 
 		if (settling.is_dropped[i])
-			release(&finding);
+			vt_finding_release(&finding);
 		else
 			findings->items[kept++] = finding;
 	}
 	findings->len = kept;
 	free(settling.is_dropped);
+}
+
+/* By verdict + 1; to be freed. */
+static uint32_t *find_owners(const struct vt_attribution *attribution)
+{
+#define PATH(name, path) path,
+	static const char *const paths[] = { VT_FINDING_OWNERS(PATH) };
+#undef PATH
+	const struct vt_verdicts *verdicts = &attribution->verdicts;
+	size_t nr = verdicts->items.len;
+	uint32_t *owners = vt_xcalloc(nr + 1, sizeof(*owners));
+
+	for (size_t v = 0; v < nr; v++) {
+		const char *owner = verdicts->paths.items[verdicts->items.items[v].owner];
+
+		for (unsigned k = 0; k < VT_NR_FINDING_OWNERS; k++)
+			if (vt_owner_path_is_below(owner, paths[k], strlen(paths[k])))
+				owners[v + 1] |= 1u << k;
+	}
+	return owners;
 }
 
 void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
@@ -254,7 +244,8 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	VT_VECTOR(uint32_t) live = { 0 };
 	char *ended;
 
-	context->asked = vt_xcalloc(1, sizeof(*context->asked));
+	vt_attribution_complete(context->attribution);
+	context->owners = find_owners(context->attribution);
 	context->facts = context->attribution->facts;
 	context->model = context->facts->model;
 	context->timeline = stages->timeline;
@@ -288,10 +279,7 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 void vt_finding_context_release(struct vt_finding_context *context)
 {
 	vt_allocated_release(&context->allocated);
-	for (size_t i = 0; i < context->asked->len; i++)
-		vt_vector_release(&context->asked->items[i].answers);
-	vt_vector_release(context->asked);
-	free(context->asked);
+	free(context->owners);
 	free(context->live);
 	free(context->unused_graph);
 }

@@ -8,7 +8,6 @@
  */
 
 #include "analyzer/attribution/attribution.h"
-#include "analyzer/attribution/owner_answers.h"
 #include "analyzer/base/map.h"
 #include "analyzer/diagnosis/engine.h"
 #include "analyzer/diagnosis/finding_ids.h"
@@ -36,6 +35,8 @@ struct vt_finding {
 
 VT_VECTOR_DECLARE(vt_findings, struct vt_finding);
 
+void vt_finding_release(struct vt_finding *finding);
+
 /* What a graph keeps that no backward pass used: the finding about that has it, no other. */
 enum vt_unused_graph {
 	VT_IN_NO_UNUSED_GRAPH,
@@ -43,13 +44,32 @@ enum vt_unused_graph {
 	VT_BEHIND_ITS_PASS, /* made of the pass's result: the loss, for instance */
 };
 
-/* Which owners are one, or below it: 1 not, 2 so. */
-struct vt_asked_owner {
-	const char *owner; /* its address stands for it */
-	struct vt_owner_answers answers;
-};
+/* Owners that the families ask for, each with all below it. */
+#define VT_FINDING_OWNERS(X)                                                                       \
+	X(ACTIVATIONS, "activations")                                                              \
+	X(ACTIVATION_GRADIENTS, "activation gradients")                                            \
+	X(ATTENTION, "activations/attention")                                                      \
+	X(BUFFERS, "buffers")                                                                      \
+	X(CASTS, "weights/cast")                                                                   \
+	X(CHECKPOINTS, "activations/checkpoint")                                                   \
+	X(CUBLAS, "workspace/cublas")                                                              \
+	X(GRADIENTS, "gradients")                                                                  \
+	X(INPUTS, "inputs")                                                                        \
+	X(KV_CACHE, "kv cache")                                                                    \
+	X(LOGITS, "logits")                                                                        \
+	X(OPTIMIZER_WORKSPACE, "workspace/optimizer")                                              \
+	X(RESIDUALS, "activations/residual")                                                       \
+	X(UNKNOWN, "unknown")                                                                      \
+	X(USER, "user")
 
-VT_VECTOR_DECLARE(vt_asked_owners, struct vt_asked_owner);
+#define VT_FINDING_OWNER_NUMBER(name, path) VT_OWNER_NUMBER_##name,
+enum { VT_FINDING_OWNERS(VT_FINDING_OWNER_NUMBER) VT_NR_FINDING_OWNERS };
+#undef VT_FINDING_OWNER_NUMBER
+
+/* The same as bits. */
+#define VT_FINDING_OWNER_BIT(name, path) VT_OWNERS_##name = 1u << VT_OWNER_NUMBER_##name,
+enum vt_finding_owners { VT_FINDING_OWNERS(VT_FINDING_OWNER_BIT) };
+#undef VT_FINDING_OWNER_BIT
 
 struct vt_finding_context {
 	struct vt_findings *findings;
@@ -65,7 +85,7 @@ struct vt_finding_context {
 	uint64_t peak_bytes;
 	uint32_t *live; /* allocations with an owner at that event */
 	uint32_t nr_live;
-	struct vt_asked_owners *asked;
+	uint32_t *owners; /* by verdict + 1: enum vt_finding_owners that it is of, 0: none */
 	const struct vt_engine *engine; /* that the program is, engine.h; NULL: it is none */
 	uint8_t *unused_graph; /* by allocation: enum vt_unused_graph, as find_graphs found it */
 	uint32_t step;   /* 0: in none */
@@ -83,11 +103,24 @@ struct vt_key vt_finding_context_name_key(const struct vt_finding_context *conte
 					  const struct vt_tensor *tensor);
 /* The line that made it, with all that called it. */
 struct vt_key vt_finding_context_place_key(const struct vt_allocation *a);
-/* Whether it is a weight that autocast converted, on the device. */
-int vt_finding_context_is_cast(const struct vt_finding_context *context, uint32_t allocation);
-/* Owner, a text that stays where it is, and all below it. */
-int vt_finding_context_is_owner(const struct vt_finding_context *context, uint32_t allocation,
-				const char *owner);
+/* Whether the owner of an allocation is one of `owners`, bits of enum vt_finding_owners. */
+static inline int vt_finding_context_is_owner(const struct vt_finding_context *context,
+					      uint32_t allocation, uint32_t owners)
+{
+	return (context->owners[vt_attribution_verdict_number(context->attribution, allocation)] &
+		owners) != 0;
+}
+
+/* The same of what has an owner on the device; a loop over all asks this first. */
+static inline int vt_finding_context_has(const struct vt_finding_context *context,
+					 uint32_t allocation, uint32_t owners)
+{
+	const struct vt_allocation *a = &context->model->allocations[allocation];
+
+	return vt_finding_context_is_owner(context, allocation, owners) &&
+	       a->common->device == context->device && vt_allocation_is_owned(a);
+}
+
 /* Bytes of an element of the types that models are trained in: 4 or 2; 0: another, or not seen. */
 unsigned vt_finding_context_width(const struct vt_finding_context *context,
 				  const struct vt_tensor *tensor);

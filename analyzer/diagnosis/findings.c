@@ -57,43 +57,57 @@ void vt_findings_prepare(struct vt_traces *traces, int device)
 			vt_find_cache_prepare(traces, model->peaks[i].device);
 }
 
-/* One device: what asks for owners, and beside it what replays. */
+/* None of them needs what another finds, or changes what they share. */
+static void (*const families[])(struct vt_finding_context *) = {
+	vt_find_activations_detect, /* the longest first */
+	vt_find_growth_detect,      vt_find_states_detect,     vt_find_logits_detect,
+	vt_find_results_detect,     vt_find_unneeded_detect,   vt_find_frozen_detect,
+	vt_find_weights_detect,     vt_find_modules_detect,    vt_find_gathered_detect,
+	vt_find_keys_detect,        vt_find_workspaces_detect, vt_find_engine_detect,
+};
+
+#define NR_FAMILIES VT_ARRAY_SIZE(families)
+
+/* One device. */
 struct detecting {
 	struct vt_finding_context *context;
 	struct vt_cache_replays *cache;
+	struct vt_findings found[NR_FAMILIES];
 };
 
-static void detect_or_play(void *context, size_t number)
+static void graphs_or_play(void *context, size_t number)
 {
 	struct detecting *detecting = context;
 
-	if (number) {
+	if (number)
 		vt_find_cache_play(detecting->cache);
-		return;
-	}
-	vt_find_graphs_detect(detecting->context); /* others leave out what it has */
-	vt_find_logits_detect(detecting->context);
-	vt_find_frozen_detect(detecting->context);
-	vt_find_states_detect(detecting->context);
-	vt_find_weights_detect(detecting->context);
-	vt_find_modules_detect(detecting->context);
-	vt_find_unneeded_detect(detecting->context);
-	vt_find_results_detect(detecting->context);
-	vt_find_activations_detect(detecting->context);
-	vt_find_gathered_detect(detecting->context);
-	vt_find_keys_detect(detecting->context);
-	vt_find_workspaces_detect(detecting->context);
-	vt_find_growth_detect(detecting->context);
-	vt_find_engine_detect(detecting->context);
+	else
+		vt_find_graphs_detect(detecting->context); /* others leave out what it has */
+}
+
+static void detect_family(void *context, size_t number)
+{
+	struct detecting *detecting = context;
+	struct vt_finding_context own = *detecting->context;
+
+	own.findings = &detecting->found[number];
+	families[number](&own);
 }
 
 static void detect(struct vt_finding_context *context)
 {
 	struct vt_cache_replays cache;
-	struct detecting detecting = { context, &cache };
+	struct detecting detecting = { context, &cache, { { 0 } } };
 
 	vt_find_cache_begin(&cache, context);
-	vt_parallel_run(2, detect_or_play, &detecting);
+	vt_parallel_run(2, graphs_or_play, &detecting);
+	vt_parallel_run(NR_FAMILIES, detect_family, &detecting);
+	for (size_t i = 0; i < NR_FAMILIES; i++) {
+		for (size_t k = 0; k < detecting.found[i].len; k++)
+			vt_vector_push(context->findings, detecting.found[i].items[k]);
+		vt_vector_release(&detecting.found[i]);
+	}
+	vt_find_growth_drop_told(context);
 	vt_find_cache_detect(context, &cache);
 }
 
@@ -126,11 +140,7 @@ void vt_findings_init(struct vt_findings *findings, struct vt_attribution *attri
 
 void vt_findings_release(struct vt_findings *findings)
 {
-	for (size_t i = 0; i < findings->len; i++) {
-		free(findings->items[i].where);
-		free(findings->items[i].caller);
-		free(findings->items[i].text);
-		vt_vector_release(&findings->items[i].savings);
-	}
+	for (size_t i = 0; i < findings->len; i++)
+		vt_finding_release(&findings->items[i]);
 	vt_vector_release(findings);
 }

@@ -210,8 +210,8 @@ int64_t vt_graph_lifetimes_likely(const struct vt_graph_lifetimes *lifetimes, ui
 	int64_t callee =
 		callee_of(lifetimes, block(lifetimes, at)->common->made->python_stack, holder);
 	uint32_t changes = 0;
-	int is_sum = vt_finding_context_is_owner(context, lifetimes->blocks[at],
-						 "activations/residual");
+	int is_sum =
+		vt_finding_context_is_owner(context, lifetimes->blocks[at], VT_OWNERS_RESIDUALS);
 
 	if (reader)
 		return end_of_use(lifetimes, at, reader);
@@ -220,8 +220,8 @@ int64_t vt_graph_lifetimes_likely(const struct vt_graph_lifetimes *lifetimes, ui
 		int64_t other = callee_of(lifetimes,
 					  block(lifetimes, k)->common->made->python_stack, holder);
 
-		if (is_sum && vt_finding_context_is_owner(context, lifetimes->blocks[k],
-							  "activations/residual"))
+		if (is_sum &&
+		    vt_finding_context_is_owner(context, lifetimes->blocks[k], VT_OWNERS_RESIDUALS))
 			return block(lifetimes, k)->event + 1;
 		changes += other != callee;
 		callee = other;

@@ -209,12 +209,12 @@ static uint32_t find_layer(struct vt_kept_layers *kept, const char *path, uint32
 static int is_better_input(const struct vt_finding_context *context, uint32_t i, uint32_t than)
 {
 	const struct vt_allocation *all = context->model->allocations;
-	int is_sum = vt_finding_context_is_owner(context, i, "activations/residual");
+	int is_sum = vt_finding_context_is_owner(context, i, VT_OWNERS_RESIDUALS);
 	int was_sum;
 
 	if (than == VT_NO_INDEX)
 		return 1;
-	was_sum = vt_finding_context_is_owner(context, than, "activations/residual");
+	was_sum = vt_finding_context_is_owner(context, than, VT_OWNERS_RESIDUALS);
 	if (is_sum != was_sum)
 		return is_sum > was_sum;
 	return all[i].common->size_bytes * LEAST_OUTPUT_PART >= all[than].common->size_bytes;
@@ -253,7 +253,7 @@ static void note_output(struct vt_kept_layers *kept, const struct vt_finding_con
 {
 	const char *path;
 
-	if (!kept->layers.len || !vt_finding_context_is_owner(context, i, "activations/residual"))
+	if (!kept->layers.len || !vt_finding_context_is_owner(context, i, VT_OWNERS_RESIDUALS))
 		return;
 	path = vt_kept_layers_path(kept, context, i);
 	for (size_t l = kept->layers.len; path && l-- > 0 && kept->layers.items[l].span == span;)
@@ -296,8 +296,7 @@ int vt_kept_layers_has_checkpoints(const struct vt_finding_context *context)
 	if (context->facts->recomputes.nr)
 		return 1;
 	for (uint32_t k = 0; k < context->nr_live; k++)
-		if (vt_finding_context_is_owner(context, context->live[k],
-						"activations/checkpoint"))
+		if (vt_finding_context_is_owner(context, context->live[k], VT_OWNERS_CHECKPOINTS))
 			return 1;
 	return 0;
 }
@@ -305,11 +304,11 @@ int vt_kept_layers_has_checkpoints(const struct vt_finding_context *context)
 /* A cache that a training step fills waits for backward, too; recomputing layers have none. */
 static int is_kept_activation(const struct vt_finding_context *context, uint32_t i)
 {
-	const struct vt_allocation *a = &context->model->allocations[i];
+	uint32_t owners = VT_OWNERS_ACTIVATIONS;
 
-	return a->common->device == context->device && vt_allocation_is_owned(a) &&
-	       (vt_finding_context_is_owner(context, i, "activations") ||
-		(context->is_training && vt_finding_context_is_owner(context, i, "kv cache")));
+	if (context->is_training)
+		owners |= VT_OWNERS_KV_CACHE;
+	return vt_finding_context_has(context, i, owners);
 }
 
 static void count_containers(const struct vt_finding_context *context,

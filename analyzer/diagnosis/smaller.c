@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "analyzer/attribution/owner_answers.h"
+#include "analyzer/base/map.h"
+#include "analyzer/base/narrow.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/diagnosis/inputs.h"
 #include "analyzer/diagnosis/oom_remedies.h"
@@ -18,13 +20,22 @@ static const char *const growing[] = {
 	"activations", "activation gradients", "logits", "inputs", "kv cache",
 };
 
+/* Millions of blocks are of some hundred requests. */
+struct request {
+	uint64_t bytes;
+	uint8_t power; /* of the length, with which it grows; 0: it does not */
+};
+
+#define NR_POWERS 3
+
 struct vt_smaller_trial {
 	struct vt_attribution *attribution;
 	const struct vt_trace *trace;
 	struct vt_trace cut;
 	struct vt_scaling_size was;
-	uint8_t *powers; /* by allocation: with which power of the length it grows; 0: not at all */
-	uint8_t of_request; /* the same of what failed */
+	VT_VECTOR(struct request) requests;
+	struct vt_narrow request_of;         /* by allocation: which of them */
+	uint8_t of_failed;                   /* the power of what failed */
 	struct vt_owner_answers are_growing; /* 1 not, 2 so */
 };
 
@@ -91,20 +102,55 @@ static uint8_t power_of_request(struct vt_smaller_trial *trial, const struct vt_
 	return follows_batch(trial, failed->allocation) ? power_of(trial, size) : 0;
 }
 
-/* Judging every block costs as much as all replays: only where the request itself would shrink. */
-static int find_powers(struct vt_smaller_trial *trial)
+/* How requests are numbered: those of one common part and power are mostly one. */
+struct numbering {
+	struct vt_map numbers; /* of bytes and power */
+	uint32_t *by_common;   /* and power: which request + 1 had it last */
+};
+
+static uint32_t number_request(struct vt_smaller_trial *trial, struct numbering *numbering,
+			       uint32_t allocation)
 {
+	const struct vt_allocation *a = &trial->trace->model->allocations[allocation];
+	struct request request = { vt_trace_request(trial->trace, allocation),
+				   power_of_block(trial, allocation) };
+	struct vt_key key = { request.bytes, request.power, 0 };
+	uint32_t *last = &numbering->by_common[a->common->number * NR_POWERS + request.power];
+	const uint64_t *known;
+
+	if (*last && trial->requests.items[*last - 1].bytes == request.bytes)
+		return *last - 1;
+	known = vt_map_find(&numbering->numbers, key);
+	if (known) {
+		*last = (uint32_t)*known + 1;
+	} else {
+		vt_map_put(&numbering->numbers, key, trial->requests.len);
+		vt_vector_push(&trial->requests, request);
+		*last = (uint32_t)trial->requests.len;
+	}
+	return *last - 1;
+}
+
+/* Judging every block costs as much as all replays: only where the request itself would shrink. */
+static int find_requests(struct vt_smaller_trial *trial)
+{
+	const struct vt_model *model = trial->trace->model;
 	const struct vt_trace_step *steps = trial->cut.steps.items;
+	struct numbering numbering = { 0 };
 	size_t nr = trial->cut.steps.len;
 
-	trial->of_request = power_of_request(trial, &steps[nr - 1]);
-	if (!trial->of_request)
+	trial->of_failed = power_of_request(trial, &steps[nr - 1]);
+	if (!trial->of_failed)
 		return -1;
-	trial->powers = vt_xcalloc((size_t)trial->trace->model->nr_allocations + 1, 1);
+	vt_narrow_init(&trial->request_of, model->nr_allocations);
+	numbering.by_common = vt_xcalloc(((size_t)model->nr_commons + 1) * NR_POWERS,
+					 sizeof(*numbering.by_common));
 	for (size_t i = 0; i < nr; i++)
 		if (steps[i].op == VT_TRACE_TAKE)
-			trial->powers[steps[i].allocation] =
-				power_of_block(trial, steps[i].allocation);
+			vt_narrow_set(&trial->request_of, steps[i].allocation,
+				      number_request(trial, &numbering, steps[i].allocation));
+	vt_map_release(&numbering.numbers);
+	free(numbering.by_common);
 	return 0;
 }
 
@@ -131,38 +177,53 @@ static uint64_t part_of(const struct part *part, uint64_t bytes, unsigned power)
 struct attempt {
 	const struct vt_smaller_trial *trial;
 	struct part part;
+	uint64_t *bytes; /* by request */
+	uint64_t *rounded_bytes;
 };
+
+static void begin_attempt(struct attempt *attempt)
+{
+	const struct vt_smaller_trial *trial = attempt->trial;
+
+	for (size_t i = 0; i < trial->requests.len; i++) {
+		const struct request *request = &trial->requests.items[i];
+
+		attempt->bytes[i] = part_of(&attempt->part, request->bytes, request->power);
+		attempt->rounded_bytes[i] =
+			vt_settings_round(&trial->cut.settings, attempt->bytes[i]);
+	}
+}
 
 static uint64_t request_of(const void *context, const struct vt_trace_step *step)
 {
 	const struct attempt *attempt = context;
-	const struct vt_trace *cut = &attempt->trial->cut;
+	const struct vt_smaller_trial *trial = attempt->trial;
+	const struct vt_trace *cut = &trial->cut;
 	unsigned power = 0;
 
 	if (step->op == VT_TRACE_TAKE)
-		power = attempt->trial->powers[step->allocation];
-	else if (step == &cut->steps.items[cut->steps.len - 1])
-		power = attempt->trial->of_request;
+		return attempt->bytes[vt_narrow_get(&trial->request_of, step->allocation)];
+	if (step == &cut->steps.items[cut->steps.len - 1])
+		power = trial->of_failed;
 	return part_of(&attempt->part, vt_trace_bytes(cut, step), power);
 }
 
 /* Whether what is live is no more than there is, wherever it lies. */
 static int is_not_too_much(const struct attempt *attempt)
 {
-	const struct vt_trace *cut = &attempt->trial->cut;
+	const struct vt_smaller_trial *trial = attempt->trial;
+	const struct vt_trace *cut = &trial->cut;
 	const struct vt_trace_step *last = &cut->steps.items[cut->steps.len - 1];
 	uint64_t live = 0;
 
 	for (const struct vt_trace_step *step = cut->steps.items; step < last; step++) {
-		struct vt_trace_step take = *step;
+		uint32_t request;
 
-		take.op = VT_TRACE_TAKE;
-		if (step->op == VT_TRACE_TAKE || step->op == VT_TRACE_GIVE) {
-			uint64_t bytes =
-				vt_settings_round(&cut->settings, request_of(attempt, &take));
-
-			live += step->op == VT_TRACE_TAKE ? bytes : 0 - bytes;
-		}
+		if (step->op != VT_TRACE_TAKE && step->op != VT_TRACE_GIVE)
+			continue;
+		request = vt_narrow_get(&trial->request_of, step->allocation);
+		live += step->op == VT_TRACE_TAKE ? attempt->rounded_bytes[request]
+						  : 0 - attempt->rounded_bytes[request];
 		if (live > cut->capacity_bytes)
 			return 0;
 	}
@@ -191,6 +252,7 @@ static uint64_t largest(struct attempt attempt, uint64_t part,
 
 	while (high - low > 1) {
 		attempt.part.part = low + (high - low) / 2;
+		begin_attempt(&attempt);
 		if (is_so(&attempt))
 			low = attempt.part.part;
 		else
@@ -205,12 +267,19 @@ static uint64_t largest(struct attempt attempt, uint64_t part,
  */
 static uint64_t search(const struct vt_smaller_trial *trial, uint64_t whole, int is_length)
 {
-	struct attempt attempt = { trial, { .whole = whole, .is_length = is_length } };
+	struct attempt attempt = { .trial = trial,
+				   .part = { .whole = whole, .is_length = is_length } };
+	uint64_t found;
 
-	attempt.part.part = largest(attempt, whole, is_not_too_much);
-	if (!attempt.part.part || is_served(&attempt))
-		return attempt.part.part;
-	return largest(attempt, attempt.part.part, is_served);
+	attempt.bytes = vt_xcalloc(trial->requests.len + 1, sizeof(*attempt.bytes));
+	attempt.rounded_bytes = vt_xcalloc(trial->requests.len + 1, sizeof(*attempt.bytes));
+	found = attempt.part.part = largest(attempt, whole, is_not_too_much);
+	begin_attempt(&attempt);
+	if (found && !is_served(&attempt))
+		found = largest(attempt, found, is_served);
+	free(attempt.bytes);
+	free(attempt.rounded_bytes);
+	return found;
 }
 
 /* "8,1024" */
@@ -286,7 +355,7 @@ void vt_smaller_begin(struct vt_smaller *smaller, struct vt_attribution *attribu
 		return;
 	}
 	trial.was = (struct vt_scaling_size){ smaller->batch, smaller->length };
-	rc = find_powers(&trial);
+	rc = find_requests(&trial);
 	vt_vector_release(&trial.are_growing);
 	if (rc) {
 		memset(smaller, 0, sizeof(*smaller));
@@ -310,8 +379,10 @@ void vt_smaller_play(struct vt_smaller *smaller)
 
 void vt_smaller_release(struct vt_smaller *smaller)
 {
-	if (smaller->trial)
-		free(smaller->trial->powers);
+	if (smaller->trial) {
+		vt_narrow_release(&smaller->trial->request_of);
+		vt_vector_release(&smaller->trial->requests);
+	}
 	free(smaller->trial);
 	smaller->trial = NULL;
 }

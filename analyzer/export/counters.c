@@ -52,11 +52,11 @@ void vt_counters_init(struct vt_counters *counters, struct vt_writer_job *job, u
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
 		if (vt_allocation_is_owned(&model->allocations[i]))
 			vt_attribution_judge(attribution, i);
-	counters->items = vt_xcalloc((size_t)model->nr_devices * (NR_OF_DEVICE +
-								  attribution->path_of.len) + 1,
-				     sizeof(*counters->items));
+	counters->items = vt_xcalloc(
+		(size_t)model->nr_devices * (NR_OF_DEVICE + attribution->verdicts.path_of.len) + 1,
+		sizeof(*counters->items));
 	for (uint32_t d = 0; d < model->nr_devices; d++)
-		for (uint32_t i = 0; i < NR_OF_DEVICE + attribution->path_of.len; i++) {
+		for (uint32_t i = 0; i < NR_OF_DEVICE + attribution->verdicts.path_of.len; i++) {
 			struct vt_counter *counter = &counters->items[nr++];
 
 			counter->device = model->devices[d].id;

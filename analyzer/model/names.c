@@ -184,7 +184,7 @@ static void join_tensors(struct vt_names *names)
 	find_places(&places, model);
 	names->allocations = vt_xcalloc((size_t)model->nr_tensors + 1, sizeof(uint32_t));
 	names->by_allocation = vt_xcalloc((size_t)model->nr_tensors + 1, sizeof(uint32_t));
-	names->first = vt_xzeros((size_t)model->nr_allocations + 2, sizeof(uint32_t));
+	vt_narrow_init(&names->first, (size_t)model->nr_allocations + 1);
 	for (uint32_t i = 0; i < model->nr_tensors; i++) {
 		uint32_t allocation = find_allocation(&places, model, &model->tensors[i]);
 
@@ -194,10 +194,13 @@ static void join_tensors(struct vt_names *names)
 		    model->tensors[i].role == VT_ROLE_HELD)
 			continue;
 		names->by_allocation[nr++] = i;
-		names->first[allocation + 1]++;
+		vt_narrow_set(&names->first, allocation + 1,
+			      vt_narrow_get(&names->first, allocation + 1) + 1);
 	}
 	for (uint32_t i = 0; i < model->nr_allocations; i++)
-		names->first[i + 1] += names->first[i];
+		vt_narrow_set(&names->first, i + 1,
+			      vt_narrow_get(&names->first, i + 1) +
+				      vt_narrow_get(&names->first, i));
 	qsort_r(names->by_allocation, nr, sizeof(uint32_t), compare_rows, names);
 	release_places(&places);
 }
@@ -381,7 +384,7 @@ void vt_names_init(struct vt_names *names, const struct vt_model *model)
 void vt_names_release(struct vt_names *names)
 {
 	free(names->by_allocation);
-	free(names->first);
+	vt_narrow_release(&names->first);
 	free(names->allocations);
 	free(names->modules);
 	free(names->clashing);
@@ -391,8 +394,10 @@ void vt_names_release(struct vt_names *names)
 
 const uint32_t *vt_names_rows(const struct vt_names *names, uint32_t allocation, uint32_t *nr)
 {
-	*nr = names->first[allocation + 1] - names->first[allocation];
-	return names->by_allocation + names->first[allocation];
+	uint32_t first = vt_narrow_get(&names->first, allocation);
+
+	*nr = vt_narrow_get(&names->first, allocation + 1) - first;
+	return names->by_allocation + first;
 }
 
 uint32_t vt_names_roles(const struct vt_names *names, uint32_t allocation)

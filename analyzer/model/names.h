@@ -12,12 +12,13 @@
 
 #include <stdint.h>
 
+#include "analyzer/base/narrow.h"
 #include "analyzer/model/model.h"
 
 struct vt_names {
 	const struct vt_model *model;
 	uint32_t *by_allocation; /* indices of vt_model.tensors; of one allocation by role, event */
-	uint32_t *first;         /* by allocation: its first entry; entry nr_allocations ends */
+	struct vt_narrow first;  /* by allocation: its first entry; entry nr_allocations ends */
 	uint32_t *allocations;   /* by tensor: the allocation, VT_NO_INDEX: none was live there */
 	uint32_t *modules;       /* indices of vt_model.modules by address, then event */
 	uint32_t *clashing;      /* sorted string ids of holders whose trees have equal names */

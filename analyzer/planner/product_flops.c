@@ -64,8 +64,8 @@ static uint8_t *find_cast(const struct vt_facts *facts)
 	uint8_t *is_cast = vt_xcalloc((size_t)facts->model->nr_tensors + 1, 1);
 
 	for (uint32_t i = 0; i < facts->model->nr_allocations; i++)
-		if (facts->cast_of[i])
-			is_cast[facts->cast_of[i] - 1] = 1;
+		if (vt_narrow_get(&facts->cast_of, i))
+			is_cast[vt_narrow_get(&facts->cast_of, i) - 1] = 1;
 	return is_cast;
 }
 

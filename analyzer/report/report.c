@@ -173,20 +173,21 @@ void vt_report_begin(struct vt_report *report, struct vt_analysis *analysis,
 	vt_findings_prepare(&analysis->traces, options->device);
 }
 
-/* What is left once it is known how the program failed. */
+/* What is left once all owners are known: how the program failed, and everything else. */
 struct finishing {
 	struct vt_report *report;
 	struct vt_diag *diag;
 	int rc;
 };
 
-static void finish_or_play(void *context, size_t number)
+static void finish_or_judge_oom(void *context, size_t number)
 {
 	struct finishing *finishing = context;
 	struct vt_report *report = finishing->report;
 	struct vt_analysis *analysis = report->analysis;
 
 	if (number) {
+		vt_oom_judge(&report->out_of_memory, &report->describe);
 		vt_oom_play_smaller(&report->out_of_memory);
 		return;
 	}
@@ -208,8 +209,8 @@ int vt_report_finish(struct vt_report *report, struct vt_diag *diag)
 	report->ended = vt_report_ended(analysis);
 	if (add_devices(report, diag))
 		return -1;
-	vt_oom_judge(&report->out_of_memory, &report->describe);
-	vt_parallel_run(2, finish_or_play, &finishing);
+	vt_attribution_complete(&analysis->attribution);
+	vt_parallel_run(2, finish_or_judge_oom, &finishing);
 	vt_oom_finish(&report->out_of_memory);
 	return finishing.rc;
 }

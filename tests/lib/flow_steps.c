@@ -18,7 +18,8 @@ struct fixture {
 	char *texts[NR_MAX];
 	struct vt_names names; /* of leaves that are buffers of modules */
 	struct vt_tensor named[LEAF_MAX + 1];
-	uint32_t named_rows[LEAF_MAX], first_rows[NR_MAX + 1];
+	uint32_t named_rows[LEAF_MAX];
+	uint16_t first_rows[NR_MAX + 1];
 };
 
 static const struct vt_caller caller;
@@ -111,14 +112,14 @@ static void add_names(struct fixture *f, uint32_t first)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < f->model.nr_allocations; i++) {
-		f->first_rows[i] = nr;
+		f->first_rows[i] = (uint16_t)nr;
 		if (i + 1 < first || i + 1 >= LEAF_MAX)
 			continue;
 		f->named[nr].role = VT_ROLE_BUFFER;
 		f->named_rows[nr] = nr;
 		nr++;
 	}
-	f->first_rows[f->model.nr_allocations] = nr;
+	f->first_rows[f->model.nr_allocations] = (uint16_t)nr;
 	f->named[nr].role = VT_ROLE_PARAMETER;
 	f->named[nr].size_bytes = 2 * CAST_BYTES;
 	f->named[nr].shape = NR_MAX - 1;
@@ -127,7 +128,7 @@ static void add_names(struct fixture *f, uint32_t first)
 	f->model.nr_tensors = nr + 1;
 	f->names = (struct vt_names){ .model = &f->model,
 				      .by_allocation = f->named_rows,
-				      .first = f->first_rows };
+				      .first = { .narrow = f->first_rows } };
 }
 
 static struct fixture f;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyzer/attribution/dataflow/flow_kinds.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "analyzer/attribution/dataflow/flow_passes.h"
@@ -274,7 +275,8 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 		label_filled(&l, &flow.nodes[n]);
 	remember_places(kinds);
 	kinds->by_maker = vt_xmalloc((size_t)model->callers.last_number + 1);
-	memset(kinds->by_maker, NOT_ASKED, (size_t)model->callers.last_number + 1);
+	for (size_t i = 0; i <= model->callers.last_number; i++)
+		atomic_init(&kinds->by_maker[i], NOT_ASKED);
 	free(l.node_of);
 	vt_vector_release(&l.numbered);
 	vt_dataflow_release(&flow);
@@ -293,14 +295,16 @@ void vt_flow_kinds_release(struct vt_flow_kinds *kinds)
 /* What was observed at its place + 1; 0: nothing, or no label more often than others. */
 static unsigned find_place(const struct vt_flow_kinds *kinds, const struct vt_allocation *a)
 {
-	uint8_t *code = &kinds->by_maker[a->common->made->number];
+	_Atomic(uint8_t) *at = &kinds->by_maker[a->common->made->number];
+	unsigned code = atomic_load_explicit(at, memory_order_relaxed);
 	const uint64_t *known;
 
-	if (*code == NOT_ASKED) {
+	if (code == NOT_ASKED) {
 		known = vt_map_find(&kinds->places, place_of(kinds, a));
-		*code = known && *known >= NR_CODES ? (uint8_t)(*known % NR_CODES + 1) : 0;
+		code = known && *known >= NR_CODES ? (unsigned)(*known % NR_CODES + 1) : 0;
+		atomic_store_explicit(at, (uint8_t)code, memory_order_relaxed);
 	}
-	return *code;
+	return code;
 }
 
 /* What is known of it, or of its place: a label, with OF_LAYER. */

@@ -20,7 +20,7 @@ struct vt_flow_kinds {
 	uint8_t *is_observed; /* by allocation: an operator of the graph made it */
 	uint8_t *is_factor;   /* by allocation: a leaf by which what layers made is multiplied */
 	struct vt_map places; /* place -> label, and its lead over others */
-	uint8_t *by_maker; /* by caller: what its place has, once that was asked */
+	_Atomic(uint8_t) *by_maker; /* by caller: what its place has, once any thread asked */
 	struct vt_operators *operators;
 };
 

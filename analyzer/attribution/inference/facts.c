@@ -221,11 +221,11 @@ void vt_facts_release(struct vt_facts *facts)
 	free(facts->as_cache);
 	free(facts->functional_updates);
 	vt_names_release(&facts->names);
-	free(facts->gradient_of);
+	vt_narrow_release(&facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
 	vt_recorded_passes_release(&facts->recorded);
 	free(facts->derived);
-	free(facts->cast_of);
+	vt_narrow_release(&facts->cast_of);
 	free(facts->replaced);
 	free(facts->sequences);
 	memset(facts, 0, sizeof(*facts));
@@ -393,21 +393,23 @@ uint32_t vt_facts_like(const struct vt_facts *facts, const struct vt_allocation 
 
 uint32_t vt_facts_gradients(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	return facts->gradient_of[index_of(facts, a)] ? 1u << VT_THING_PARAMETER : 0;
+	return vt_narrow_get(&facts->gradient_of, index_of(facts, a)) ? 1u << VT_THING_PARAMETER
+								      : 0;
 }
 
 uint32_t vt_facts_casts(const struct vt_facts *facts, const struct vt_allocation *a)
 {
-	return facts->cast_of[index_of(facts, a)] ? 1u << VT_THING_PARAMETER : 0;
+	return vt_narrow_get(&facts->cast_of, index_of(facts, a)) ? 1u << VT_THING_PARAMETER : 0;
 }
 
 const struct vt_tensor *vt_facts_parameter(const struct vt_facts *facts,
 					   const struct vt_allocation *a)
 {
 	uint32_t index = index_of(facts, a);
-	uint32_t tensor = facts->gradient_of[index] ? facts->gradient_of[index]
-						    : facts->cast_of[index];
+	uint32_t tensor = vt_narrow_get(&facts->gradient_of, index);
 
+	if (!tensor)
+		tensor = vt_narrow_get(&facts->cast_of, index);
 	if (!tensor)
 		tensor = facts->replaced[index];
 	return tensor ? &facts->model->tensors[tensor - 1] : NULL;

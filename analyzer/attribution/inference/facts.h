@@ -20,6 +20,7 @@
 #include "analyzer/attribution/inference/shapes.h"
 #include "analyzer/attribution/timeline/stages.h"
 #include "analyzer/attribution/inference/parameter_containers.h"
+#include "analyzer/base/narrow.h"
 #include "analyzer/model/names.h"
 
 struct vt_facts {
@@ -32,9 +33,12 @@ struct vt_facts {
 	struct vt_module_apply module_apply;
 	struct vt_names names;
 	struct vt_shapes shapes;
-	uint32_t *gradient_of; /* by allocation: index of the parameter in vt_model.tensors + 1;
-				  0: unknown, or no gradient (gradients.h) */
-	uint32_t *cast_of;     /* ... of which it is a copy of half the width */
+	/*
+	 * By allocation: index of the parameter in vt_model.tensors + 1; 0: unknown, or no gradient
+	 * (gradients.h).
+	 */
+	struct vt_narrow gradient_of;
+	struct vt_narrow cast_of; /* ... of which it is a copy of half the width */
 	uint32_t *replaced; /* ... that it is in place of another block (replaced_parameters.h) */
 	struct vt_recomputes recomputes;
 	struct vt_recorded_passes recorded;

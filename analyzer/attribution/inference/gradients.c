@@ -249,8 +249,9 @@ static void name_by_order(struct search *search, size_t begin, size_t end)
 		if (step_end - i != known_end - known)
 			continue;
 		for (size_t k = 0; i + k < step_end; k++)
-			search->facts->gradient_of[search->several.items[i + k].allocation] =
-				seen_parameter(search, &search->several.items[known + k]);
+			vt_narrow_set(&search->facts->gradient_of,
+				      search->several.items[i + k].allocation,
+				      seen_parameter(search, &search->several.items[known + k]));
 	}
 }
 
@@ -280,7 +281,8 @@ static void find_by_nodes(struct search *search)
 			continue;
 		one = find_candidate(search, &wanted);
 		if (one.nr == 1)
-			facts->gradient_of[i] = search->parameters.items[one.first].tensor + 1;
+			vt_narrow_set(&facts->gradient_of, i,
+				      search->parameters.items[one.first].tensor + 1);
 		else if (one.nr)
 			vt_vector_push(&search->several, one);
 	}
@@ -351,7 +353,8 @@ static void find_casts(struct search *search)
 			continue;
 		one = find_candidate(search, &wanted);
 		if (one.nr == 1 && (!is_last || wanted.is_exact || is_frozen(search, &one)))
-			facts->cast_of[i] = search->parameters.items[one.first].tensor + 1;
+			vt_narrow_set(&facts->cast_of, i,
+				      search->parameters.items[one.first].tensor + 1);
 	}
 }
 
@@ -390,18 +393,18 @@ static void find_by_place(struct search *search)
 		const uint64_t *parameter = vt_map_find(&places, place_of(a));
 
 		if (parameter && !a->common->made->node_class)
-			facts->gradient_of[i] = (uint32_t)*parameter;
+			vt_narrow_set(&facts->gradient_of, i, (uint32_t)*parameter);
 	}
 	vt_map_release(&places);
 }
 
 void vt_gradients_find(struct vt_facts *facts)
 {
-	size_t nr = (size_t)facts->model->nr_allocations + 1;
+	uint32_t nr = facts->model->nr_allocations;
 	struct search search = { .facts = facts };
 
-	facts->gradient_of = vt_xcalloc(nr, sizeof(*facts->gradient_of));
-	facts->cast_of = vt_xcalloc(nr, sizeof(*facts->cast_of));
+	vt_narrow_init(&facts->gradient_of, nr);
+	vt_narrow_init(&facts->cast_of, nr);
 	gather_parameters(&search);
 	if (search.parameters.len) {
 		find_by_nodes(&search);

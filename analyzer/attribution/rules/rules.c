@@ -294,6 +294,15 @@ static const char *fault_of(const struct vt_rule *rule, const struct vt_rule *fi
 	return NULL;
 }
 
+static enum vt_owner_form form_of(const char *owner)
+{
+	const char *open = strchr(owner, '{');
+
+	if (!open)
+		return VT_OWNER_FORM_TEXT;
+	return strcmp(open, "{kind}") ? VT_OWNER_FORM_NAMED : VT_OWNER_FORM_KIND;
+}
+
 static int finish_rule(struct parser *p)
 {
 	struct vt_rule *rule = p->list.len ? &p->list.items[p->list.len - 1] : NULL;
@@ -305,8 +314,11 @@ static int finish_rule(struct parser *p)
 	rule->nr_conditions = (unsigned)p->conditions.len;
 	memset(&p->conditions, 0, sizeof(p->conditions));
 	fault = fault_of(rule, p->list.items);
-	if (!fault)
+	if (!fault) {
+		rule->owner_form = (uint8_t)form_of(rule->owner);
+		rule->is_of_weights = !strcmp(rule->owner, "weights");
 		return 0;
+	}
 	vt_diag_set(p->diag, VT_EXIT_UNREADABLE, "%s:%u: rule \"%s\" %s", p->name, p->line,
 		    rule->name, fault);
 	return -1;

@@ -45,6 +45,13 @@ struct vt_condition {
 	uint32_t id; /* counts all conditions of all rules */
 };
 
+/* What of a rule's owner differs from one of its allocations to the next. */
+enum vt_owner_form {
+	VT_OWNER_FORM_TEXT, /* nothing */
+	VT_OWNER_FORM_KIND, /* the kind at its end */
+	VT_OWNER_FORM_NAMED,
+};
+
 struct vt_rule {
 	char *name;
 	char *owner; /* path; "{kind}" is the activation kind, "{variable}" the variable that holds
@@ -54,6 +61,8 @@ struct vt_rule {
 			gradient; or NULL */
 	char *reason;
 	uint8_t provenance; /* enum vt_provenance */
+	uint8_t owner_form; /* enum vt_owner_form */
+	uint8_t is_of_weights; /* the owner is "weights" */
 	struct vt_condition *conditions;
 	unsigned nr_conditions;
 };
