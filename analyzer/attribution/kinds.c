@@ -68,7 +68,15 @@ static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *l
 	return inside && (*inside & own) && (*inside & ~own);
 }
 
-/* Modules from the innermost outwards. */
+static int is_product(const struct vt_kinds *kinds, const struct vt_module_link *link)
+{
+	return vt_globs_match(&kinds->rules->product.module, class_of(kinds, link));
+}
+
+/*
+ * Modules from the innermost outwards.  What multiplies matrices is no norm, though the class
+ * around it may be called one: a linear layer and its norm, made to be fused.
+ */
 static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack, enum list list)
 {
 	uint32_t nr;
@@ -78,7 +86,11 @@ static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack,
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
 
-		if (kind != NO_KIND && (list != MODULE || !is_block(kinds, &links[i], kind)))
+		if (kind == NO_KIND)
+			continue;
+		if (list != MODULE ||
+		    (!is_block(kinds, &links[i], kind) &&
+		     !(i && is_product(kinds, &links[0]) && is_kind(kinds, kind, "norm"))))
 			return kind;
 	}
 	return NO_KIND;

@@ -152,6 +152,14 @@ static const struct row {
 	  IN_BACKWARD,
 	  { .python = TORCH "/nn/l.py:1 Linear.forward Linear@8 < " IN(GatedMLP, 6) },
 	  { .node = "AddmmBackward0", .sequence = 500 } },
+	/* what is called a norm may hold a layer: that multiplies */
+	{ "activations/mlp",
+	  "autograd",
+	  FORWARD,
+	  IN_BACKWARD,
+	  { .python = TORCH "/nn/l.py:1 Linear.forward Linear@8 < model.py:5 LinearNorm.forward "
+			    "LinearNorm@7 < " IN(GatedMLP, 6) },
+	  { .node = "AddmmBackward0", .sequence = 500 } },
 	{ "activations/norm",
 	  "autograd",
 	  FORWARD,
