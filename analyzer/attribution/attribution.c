@@ -192,12 +192,13 @@ enum vt_provenance vt_attribution_provenance_by(struct vt_attribution *attributi
 						const struct vt_rule *rule, uint32_t allocation)
 {
 	const struct vt_allocation *a = &attribution->facts->model->allocations[allocation];
+	int is_by_flow = 0;
 
 	if (!rule)
 		return VT_PROVENANCE_UNKNOWN;
-	return strstr(rule->owner, "{kind}") && vt_kinds_is_by_flow(&attribution->kinds, a) ?
-		       VT_PROVENANCE_FLOW :
-		       rule->provenance;
+	if (strstr(rule->owner, "{kind}"))
+		vt_kinds_find(&attribution->kinds, a, &is_by_flow);
+	return is_by_flow ? VT_PROVENANCE_FLOW : rule->provenance;
 }
 
 /* `rule` may be NULL. */

@@ -31,7 +31,6 @@ struct vt_attribution {
 };
 
 #define VT_OWNER_UNKNOWN "unknown"
-#define VT_OWNER_WEIGHTS "weights"
 
 void vt_attribution_init(struct vt_attribution *attribution, struct vt_facts *facts);
 void vt_attribution_release(struct vt_attribution *attribution);

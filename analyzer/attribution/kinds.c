@@ -74,9 +74,18 @@ static int is_product(const struct vt_kinds *kinds, const struct vt_module_link 
 }
 
 /*
- * Modules from the innermost outwards.  What multiplies matrices is no norm, though the class
- * around it may be called one: a linear layer and its norm, made to be fused.
+ * Whether the i-th module is not of the kind that it is called.  What multiplies matrices is no
+ * norm, though the class around it may be called one: a linear layer and its norm, made to be
+ * fused.
  */
+static int is_misnamed(const struct vt_kinds *kinds, const struct vt_module_link *links, uint32_t i,
+		       uint32_t kind)
+{
+	return is_block(kinds, &links[i], kind) ||
+	       (i && is_kind(kinds, kind, "norm") && is_product(kinds, &links[0]));
+}
+
+/* Modules from the innermost outwards. */
 static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack, enum list list)
 {
 	uint32_t nr;
@@ -86,11 +95,7 @@ static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack,
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
 
-		if (kind == NO_KIND)
-			continue;
-		if (list != MODULE ||
-		    (!is_block(kinds, &links[i], kind) &&
-		     !(i && is_product(kinds, &links[0]) && is_kind(kinds, kind, "norm"))))
+		if (kind != NO_KIND && (list != MODULE || !is_misnamed(kinds, links, i, kind)))
 			return kind;
 	}
 	return NO_KIND;
@@ -186,8 +191,7 @@ static void find_sequences(struct vt_kinds *kinds)
 		const uint64_t *known;
 
 		if (nr < 2 || strcmp(class_of(kinds, &links[1]), "Sequential") != 0 ||
-		    !vt_globs_match(&kinds->rules->product.module, class_of(kinds, &links[0])) ||
-		    vt_map_find(&layers, layer))
+		    !is_product(kinds, &links[0]) || vt_map_find(&layers, layer))
 			continue;
 		vt_map_put(&layers, layer, 1);
 		known = vt_map_find(&kinds->sequences, container);
@@ -220,7 +224,7 @@ void vt_kinds_init(struct vt_kinds *kinds, struct vt_facts *facts)
 		if (one.kind != NO_KIND)
 			vt_vector_push(&holders, one);
 		one.kind = NO_LAYER;
-		if (vt_globs_match(&kinds->rules->product.module, class_of(kinds, &links[0]))) {
+		if (is_product(kinds, &links[0])) {
 			one.kind = LAYER;
 			kinds->layer_kind = find_text(kinds, class_of(kinds, &links[0]),
 						      WEAK_MODULE);
@@ -453,9 +457,4 @@ const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a,
 	if (is_by_flow)
 		*is_by_flow = by_flow != NULL;
 	return by_flow ? by_flow : name_own(kinds, find_source(kinds, a));
-}
-
-int vt_kinds_is_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a)
-{
-	return name_by_flow(kinds, a) != NULL;
 }

@@ -42,6 +42,5 @@ void vt_kinds_release(struct vt_kinds *kinds);
  * is known by what operators read and wrote, as no module says what it is.
  */
 const char *vt_kinds_find(struct vt_kinds *kinds, const struct vt_allocation *a, int *is_by_flow);
-int vt_kinds_is_by_flow(struct vt_kinds *kinds, const struct vt_allocation *a);
 
 #endif

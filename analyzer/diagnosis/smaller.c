@@ -181,10 +181,11 @@ struct attempt {
 	uint64_t *rounded_bytes;
 };
 
-static void begin_attempt(struct attempt *attempt)
+static void begin_attempt(struct attempt *attempt, uint64_t part)
 {
 	const struct vt_smaller_trial *trial = attempt->trial;
 
+	attempt->part.part = part;
 	for (size_t i = 0; i < trial->requests.len; i++) {
 		const struct request *request = &trial->requests.items[i];
 
@@ -251,12 +252,13 @@ static uint64_t largest(struct attempt attempt, uint64_t part,
 	uint64_t low = 0, high = part;
 
 	while (high - low > 1) {
-		attempt.part.part = low + (high - low) / 2;
-		begin_attempt(&attempt);
+		uint64_t middle = low + (high - low) / 2;
+
+		begin_attempt(&attempt, middle);
 		if (is_so(&attempt))
-			low = attempt.part.part;
+			low = middle;
 		else
-			high = attempt.part.part;
+			high = middle;
 	}
 	return low;
 }
@@ -273,8 +275,8 @@ static uint64_t search(const struct vt_smaller_trial *trial, uint64_t whole, int
 
 	attempt.bytes = vt_xcalloc(trial->requests.len + 1, sizeof(*attempt.bytes));
 	attempt.rounded_bytes = vt_xcalloc(trial->requests.len + 1, sizeof(*attempt.bytes));
-	found = attempt.part.part = largest(attempt, whole, is_not_too_much);
-	begin_attempt(&attempt);
+	found = largest(attempt, whole, is_not_too_much);
+	begin_attempt(&attempt, found);
 	if (found && !is_served(&attempt))
 		found = largest(attempt, found, is_served);
 	free(attempt.bytes);

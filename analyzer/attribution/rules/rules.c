@@ -316,7 +316,7 @@ static int finish_rule(struct parser *p)
 	fault = fault_of(rule, p->list.items);
 	if (!fault) {
 		rule->owner_form = (uint8_t)form_of(rule->owner);
-		rule->is_of_weights = !strcmp(rule->owner, "weights");
+		rule->is_of_weights = !strcmp(rule->owner, VT_OWNER_WEIGHTS);
 		return 0;
 	}
 	vt_diag_set(p->diag, VT_EXIT_UNREADABLE, "%s:%u: rule \"%s\" %s", p->name, p->line,

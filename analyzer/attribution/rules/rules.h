@@ -45,6 +45,8 @@ struct vt_condition {
 	uint32_t id; /* counts all conditions of all rules */
 };
 
+#define VT_OWNER_WEIGHTS "weights"
+
 /* What of a rule's owner differs from one of its allocations to the next. */
 enum vt_owner_form {
 	VT_OWNER_FORM_TEXT, /* nothing */
@@ -62,7 +64,7 @@ struct vt_rule {
 	char *reason;
 	uint8_t provenance; /* enum vt_provenance */
 	uint8_t owner_form; /* enum vt_owner_form */
-	uint8_t is_of_weights; /* the owner is "weights" */
+	uint8_t is_of_weights; /* the owner is VT_OWNER_WEIGHTS */
 	struct vt_condition *conditions;
 	unsigned nr_conditions;
 };
