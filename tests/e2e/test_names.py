@@ -251,7 +251,7 @@ def test_what_a_gradient_penalty_is_of_is_no_weight(tmp_path):
     recording = record(tmp_path, PYTHON, "-c", PENALTY)
     assert recording.process.returncode == 0, recording.process.stderr
     owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
-    assert owners.count("inputs/mixed") == 1 and "weights/mixed" not in owners, owners
+    assert owners.count("inputs/mixed") == 1 and "weights/mixed" not in owners, "\n".join(owners)
 
 
 def test_what_has_the_size_of_scores_is_none_of_them(tmp_path):
