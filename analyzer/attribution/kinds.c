@@ -395,11 +395,14 @@ static const struct vt_allocation *find_source(struct vt_kinds *kinds,
 	return a;
 }
 
-/* A convolution may be a part of something larger: of its queries, of what a scan reads. */
+/*
+ * A convolution may be a part of something larger: of an attention's queries, of what a scan
+ * reads, of what makes tokens of patches.
+ */
 static int is_part_of(const struct vt_kinds *kinds, uint32_t kind, enum vt_flow_label label)
 {
 	return is_kind(kinds, kind, "conv") &&
-	       (label == VT_FLOW_ATTENTION || label == VT_FLOW_MIXER);
+	       (label == VT_FLOW_ATTENTION || label == VT_FLOW_MIXER || label == VT_FLOW_EMBEDDING);
 }
 
 /* A sum with what a part was computed from is none of the part, though its class may make it. */

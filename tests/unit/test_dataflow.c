@@ -669,6 +669,67 @@ static void test_constants_are_of_what_reads_them(void **state)
 	CHECK(shared);
 }
 
+/* Tokens of patches or features: a product of data, to whose result positions are added. */
+static void test_projections_to_which_positions_are_added(void **state)
+{
+	const struct step patches[] = {
+		{ "aten::conv2d", { 1, 2 }, "embedding", 4 * WIDE, 0, 0 },
+		{ "aten::cat", { 3, S(0) }, "embedding", 4 * WIDE, 0, 0 },
+		{ "aten::add", { S(1), 4 }, "embedding", 4 * WIDE, 0, 0 },
+		{ "aten::conv2d", { S(2), 5 }, "conv", 4 * WIDE, 0, 0 },
+		{ "aten::add", { S(3), 6 }, "conv", 4 * WIDE, 0, 0 },
+	};
+	const struct step looked_up[] = {
+		{ "aten::linear", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::embedding", { 3, 4 }, "embedding", 0, 0, 0 },
+		{ "aten::add", { S(1), S(0) }, "embedding", 0, 0, 0 },
+	};
+	/* One row is a bias, and what is as large as the result is data. */
+	const struct step bias[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 4 * WIDE, 0, 0 },
+		{ "aten::arange", { 0 }, "mlp", 4096, 0, 0 },
+		{ "aten::add", { S(0), S(1) }, "mlp", 4 * WIDE, 0, 0 },
+	};
+	const struct step data[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(0), 3 }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(patches);
+	CHECK(looked_up);
+	CHECK(bias);
+	CHECK(data);
+}
+
+/* Behind a sum: where a later sum reads it too, it is the stream between layers. */
+static void test_what_is_bent_for_a_layer_alone(void **state)
+{
+	const struct step alone[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::relu", { S(0) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(1), 3 }, "conv", 0, 0, 0 },
+		{ "aten::add", { S(0), S(2) }, "residual", 0, 0, 0 },
+		{ "aten::relu", { S(3) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(4), 4 }, "conv", 0, 0, 0 },
+	};
+	const struct step stream[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::relu", { S(0) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(1), 3 }, "conv", 0, 0, 0 },
+		{ "aten::add", { S(0), S(2) }, "residual", 0, 0, 0 },
+		{ "aten::relu", { S(3) }, "residual", 0, 0, 0 },
+		{ "aten::conv2d", { S(4), 4 }, "conv", 0, 0, 0 },
+		{ "aten::relu", { S(5) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(6), 5 }, "conv", 0, 0, 0 },
+		{ "aten::add", { S(4), S(7) }, "residual", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(alone);
+	CHECK(stream);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -698,6 +759,8 @@ int main(void)
 		cmocka_unit_test(test_loops_over_time),
 		cmocka_unit_test(test_mixtures_are_of_no_logits),
 		cmocka_unit_test(test_constants_are_of_what_reads_them),
+		cmocka_unit_test(test_projections_to_which_positions_are_added),
+		cmocka_unit_test(test_what_is_bent_for_a_layer_alone),
 	};
 
 	return cmocka_run_group_tests_name("dataflow", tests, NULL, NULL);

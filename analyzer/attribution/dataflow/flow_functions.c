@@ -44,7 +44,7 @@ static struct function *find_function(struct functions *f, const struct vt_opera
 static int is_part(unsigned label)
 {
 	return label == VT_FLOW_ATTENTION || label == VT_FLOW_MLP || label == VT_FLOW_CONV ||
-	       label == VT_FLOW_MIXER;
+	       label == VT_FLOW_MIXER || label == VT_FLOW_EMBEDDING;
 }
 
 /* What three quarters of it are, of the parts of a network that have constants of their own. */

@@ -262,6 +262,7 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	vt_flow_label_attention(&flow);
 	vt_flow_label_recurrence(&flow);
 	vt_flow_label_feed_forwards(&flow);
+	vt_flow_label_projections(&flow);
 	vt_flow_label_rest(&flow);
 	vt_flow_label_functions(&flow);
 	find_numbered(&l);

@@ -69,6 +69,12 @@ void vt_flow_label_recurrence(struct vt_dataflow *flow);
  */
 void vt_flow_label_feed_forwards(struct vt_dataflow *flow);
 
+/*
+ * Patches and features as tokens: a product of data by a weight, to whose result positions are
+ * added.
+ */
+void vt_flow_label_projections(struct vt_dataflow *flow);
+
 /* The rest of regions by what they hold, the rest of nodes by what they do. */
 void vt_flow_label_rest(struct vt_dataflow *flow);
 

@@ -68,6 +68,38 @@ static enum vt_flow_label label_of_input(const struct vt_dataflow *flow,
 	return VT_FLOW_NONE;
 }
 
+/*
+ * What is bent for convolutions or products alone is of them, though its input is a sum that goes
+ * on beside: the stream between layers is what a later sum reads.
+ */
+static enum vt_flow_label label_of_readers(const struct vt_dataflow *flow,
+					   const struct vt_flow_node *node)
+{
+	enum vt_flow_label label = VT_FLOW_NONE;
+	const struct vt_flow_node *reader;
+
+	for (uint32_t i = 0; (reader = vt_dataflow_reader(flow, node, i)) != NULL; i++) {
+		enum vt_flow_label own =
+			reader->class == VT_OPERATOR_CONVOLUTION ? VT_FLOW_CONV : VT_FLOW_MLP;
+
+		if (!vt_dataflow_is_by_weight(flow, reader) || (label && own != label) ||
+		    (reader->label && reader->label != own))
+			return VT_FLOW_NONE;
+		label = own;
+	}
+	return label;
+}
+
+static enum vt_flow_label label_of_bent(const struct vt_dataflow *flow,
+					const struct vt_flow_node *node)
+{
+	enum vt_flow_label label = label_of_input(flow, node, 1);
+	enum vt_flow_label read =
+		label == VT_FLOW_RESIDUAL ? label_of_readers(flow, node) : VT_FLOW_NONE;
+
+	return read ? read : label;
+}
+
 static int is_of_embeddings(const struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
 	for (uint32_t i = 0; i < node->nr_inputs; i++) {
@@ -126,6 +158,7 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 	case VT_OPERATOR_PRODUCT:
 		return vt_dataflow_is_by_weight(flow, node) ? VT_FLOW_MLP : VT_FLOW_NONE;
 	case VT_OPERATOR_NONLINEAR:
+		return label_of_bent(flow, node);
 	case VT_OPERATOR_DROPOUT:
 		return label_of_input(flow, node, 1);
 	case VT_OPERATOR_COPY:
