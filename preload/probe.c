@@ -12,8 +12,9 @@
  *
  * Where code runs that the program made itself (cells of notebooks), a look at that alone.
  *
- * Budget: INITIAL_NS at the start and a thousandth of the time since then.  The first landmark of
- * each kind looks in any case, later ones as long as anything is left, the others only where the
+ * Budget: INITIAL_NS at the start and a thousandth of the time since then.  Calls of modules, steps
+ * and being out of memory look in any case, up to LANDMARKS_NS: what has a name must not depend on
+ * how long the first look took, which is most of the time of all.  The others look only where the
  * last duration fits.  It is counted in processor time, which is what the program loses: waiting
  * while others run is no work of ours.
  */
@@ -35,6 +36,7 @@
 
 #define ALWAYS	     2		/* of VTRACE_PROBE: at whatever cost */
 #define INITIAL_NS   50000000ull
+#define LANDMARKS_NS 1000000000ull
 #define SHARE	     1000u	/* of the run's time */
 #define MOST_NS	     400000000ull /* one look stops here and keeps what it has */
 #define PAUSE_FACTOR 10u	/* between two looks, times the last one's duration */
@@ -68,7 +70,7 @@
 	X(GROWTH, "growth", 0)                                                                     \
 	X(MARK, "mark", 0)                                                                         \
 	X(PEAK, "peak", 0)                                                                         \
-	X(CODE, "code made by the program", 1)
+	X(CODE, "code made by the program", 0)
 
 enum reason {
 #define ROW(name, text, landmark) REASON_##name,
@@ -94,6 +96,7 @@ static struct {
 	uint32_t is_queued;
 	uint64_t start_ns;
 	uint64_t spent_ns;
+	uint64_t landmarks_ns;	/* of these at landmarks */
 	uint64_t last_ns;	/* duration of the last look */
 	uint64_t not_before_ns;
 	uint64_t modules[MOST_MODULES];
@@ -155,8 +158,10 @@ static int is_affordable(enum reason reason, uint64_t now_ns)
 		return 1;
 	if (reason == REASON_GROWTH)
 		return is_growth_affordable(now_ns);
-	if (reasons[reason].is_landmark)
+	if (reason == REASON_CODE)
 		return balance > 0 || !(LOAD(looked) >> reason & 1);
+	if (reasons[reason].is_landmark)
+		return LOAD(landmarks_ns) < LANDMARKS_NS || !(LOAD(looked) >> reason & 1);
 	return balance >= (int64_t)LOAD(last_ns) && now_ns >= LOAD(not_before_ns);
 }
 
@@ -187,6 +192,8 @@ static void account(enum reason reason, uint64_t cpu_ns, uint64_t end_ns)
 		return;
 	}
 	STORE(spent_ns, LOAD(spent_ns) + cpu_ns);
+	if (reasons[reason].is_landmark)
+		STORE(landmarks_ns, LOAD(landmarks_ns) + cpu_ns);
 	STORE(last_ns, cpu_ns);
 	STORE(not_before_ns, end_ns + PAUSE_FACTOR * cpu_ns);
 }

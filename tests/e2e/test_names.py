@@ -124,6 +124,13 @@ for step in range(3):
 """
 
 
+# A look visits all of them.
+MANY_MODULES = """
+from torch import nn
+others = [nn.Sequential(nn.Linear(1, 1)) for _ in range(1000)]
+"""
+
+
 # Of each step's scores and of the repeated state 64 x 3072 numbers.
 STEPS_OF_SCORES = """
 import torch, torch.nn as nn
@@ -252,6 +259,13 @@ def test_what_a_gradient_penalty_is_of_is_no_weight(tmp_path):
     assert recording.process.returncode == 0, recording.process.stderr
     owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
     assert owners.count("inputs/mixed") == 1 and "weights/mixed" not in owners, "\n".join(owners)
+
+
+def test_names_do_not_depend_on_how_long_a_look_takes(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", MANY_MODULES + PENALTY)
+    assert recording.process.returncode == 0, recording.process.stderr
+    owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
+    assert owners.count("inputs/mixed") == 1, "\n".join(owners)
 
 
 def test_what_has_the_size_of_scores_is_none_of_them(tmp_path):
