@@ -46,8 +46,11 @@ class Result:
 
     @property
     def share_of_stages(self):
+        """Percent; None where nothing at the instants was made in a stage that the oracle knows."""
+        if not self.births_in:
+            return None
         right = sum(n for (true, got), n in self.births_in.items() if got in true.split("/"))
-        return 100 * right / (sum(self.births_in.values()) or 1)
+        return 100 * right / sum(self.births_in.values())
 
     def misses(self):
         found = []
@@ -92,12 +95,15 @@ def score(entry, keep=None):
         return Result(entry, case, difference, truth, ask("report"))
 
 
+def percent(share):
+    return "      -" if share is None else f"{share:7.2f}"
+
+
 def print_result(result, verbose):
-    kinds = "      -" if result.kinds is None else f"{result.kinds:7.2f}"
     size = sum(m.bytes["all"] for m in result.case.peaks) / (1 << 20)
     without = result.case.peak("without truth")
-    print(f"{result.name:26} {size:8.1f} {result.owners:7.2f} {without:8.2f} {result.worst:7.2f} {kinds}"
-          f" {result.share_of_stages:7.2f} {result.steps:5} {result.difference:5} ",
+    print(f"{result.name:26} {size:8.1f} {result.owners:7.2f} {without:8.2f} {result.worst:7.2f} {percent(result.kinds)}"
+          f" {percent(result.share_of_stages)} {result.steps:5} {result.difference:5} ",
           ", ".join(result.misses()) or "ok", flush=True)
     if verbose:
         for (truth, got), n in confusions(result.case).most_common(8):
