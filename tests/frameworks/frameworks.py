@@ -100,9 +100,10 @@ def percent(share):
 
 
 def print_result(result, verbose):
+    kinds = percent(result.kinds)
     size = sum(m.bytes["all"] for m in result.case.peaks) / (1 << 20)
     without = result.case.peak("without truth")
-    print(f"{result.name:26} {size:8.1f} {result.owners:7.2f} {without:8.2f} {result.worst:7.2f} {percent(result.kinds)}"
+    print(f"{result.name:26} {size:8.1f} {result.owners:7.2f} {without:8.2f} {result.worst:7.2f} {kinds}"
           f" {percent(result.share_of_stages)} {result.steps:5} {result.difference:5} ",
           ", ".join(result.misses()) or "ok", flush=True)
     if verbose:

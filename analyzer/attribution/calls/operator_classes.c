@@ -43,7 +43,7 @@ static const struct {
 	{ VT_OPERATOR_SOFTMAX,
 	  "softmax safe_softmax masked_softmax" },
 	{ VT_OPERATOR_CHOICE,
-	  "argmax multinomial topk sort" },
+	  "argmax argmin multinomial topk sort" },
 	{ VT_OPERATOR_RECURRENT,
 	  "*cudnn_rnn* lstm* gru* rnn_* *thnn_fused*" },
 	{ VT_OPERATOR_FOURIER,

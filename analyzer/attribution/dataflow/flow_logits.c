@@ -6,6 +6,8 @@
 /* Operators between a head and its loss, and those behind it in a forward. */
 #define BEFORE_MAX 48
 #define BEHIND_MAX 512
+/* Values that what multiplies is computed of. */
+#define LEAVES_MAX 16
 
 struct search {
 	struct vt_flow_nodes found; /* of the walk behind one product */
@@ -75,10 +77,12 @@ static int has_sums_of_sums(struct vt_dataflow *flow, struct vt_flow_nodes *foun
 	return 0;
 }
 
-/* What is computed of a product; returns 0 where a layer is. */
+/* What is computed of a product up to the next layers; returns whether there are none. */
 static int find_behind(struct vt_dataflow *flow, const struct vt_flow_node *product,
 		       struct vt_flow_nodes *found)
 {
+	int is_last = 1;
+
 	found->len = 0;
 	vt_dataflow_walk(flow);
 	vt_dataflow_see(flow, product);
@@ -101,12 +105,12 @@ static int find_behind(struct vt_dataflow *flow, const struct vt_flow_node *prod
 			    shares_input(flow, reader, product))
 				continue;
 			if (is_layer(reader))
-				return 0;
-			if (vt_dataflow_see(flow, reader))
+				is_last = 0;
+			else if (vt_dataflow_see(flow, reader))
 				vt_vector_push(found, vt_dataflow_index(flow, reader));
 		}
 	}
-	return 1;
+	return is_last;
 }
 
 /* Products of loops over time that the next iteration's layers read: the last one is no head. */
@@ -197,6 +201,37 @@ static int is_below(const struct vt_dataflow *flow, const struct vt_flow_node *n
 	return 0;
 }
 
+/* What made a value that is a leaf; NULL: it was there before. */
+static const struct vt_flow_node *maker_of_leaf(const struct vt_dataflow *flow, uint32_t index)
+{
+	const struct vt_flow_value *value = &flow->values[index];
+	const struct vt_flow_node *maker = &flow->nodes[value->since];
+	int is_result = value->since < flow->nr_nodes && index >= maker->first_output &&
+			index < maker->first_output + maker->nr_outputs;
+
+	return value->writer == VT_NO_INDEX && is_result ? maker : NULL;
+}
+
+/* Whether a product multiplies by a table that `reader` looks up in, or by what is made of it. */
+static int is_of_table(const struct vt_dataflow *flow, const struct vt_flow_node *product,
+		       const struct vt_flow_node *reader)
+{
+	uint32_t at[LEAVES_MAX], nr = 0;
+
+	for (uint32_t i = 0; i < product->nr_inputs && nr < LEAVES_MAX; i++)
+		at[nr++] = flow->inputs[product->first_input + i];
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct vt_flow_node *maker = maker_of_leaf(flow, at[i]);
+
+		for (uint32_t k = 0; k < reader->nr_inputs; k++)
+			if (at[i] == flow->inputs[reader->first_input + k])
+				return 1;
+		for (uint32_t k = 0; maker && k < maker->nr_inputs && nr < LEAVES_MAX; k++)
+			at[nr++] = flow->inputs[maker->first_input + k];
+	}
+	return 0;
+}
+
 /*
  * A code book: the method that compares something with its rows chooses the nearest, and looks it
  * up there.  A decoder looks the chosen token up in its next call.
@@ -219,7 +254,7 @@ static int is_quantised(struct vt_dataflow *flow, const struct vt_flow_node *pro
 		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++) {
 			if (!vt_dataflow_see(flow, reader) || !is_below(flow, reader, method))
 				continue;
-			if (shares_input(flow, reader, product))
+			if (is_of_table(flow, product, reader))
 				return 1;
 			if (!is_layer(reader))
 				vt_vector_push(between, vt_dataflow_index(flow, reader));
@@ -316,13 +351,10 @@ static int is_whole_scores(const struct vt_dataflow *flow, uint32_t value)
  */
 static int is_blank(const struct vt_dataflow *flow, uint32_t index)
 {
-	const struct vt_flow_value *value = &flow->values[index];
-	const struct vt_flow_node *maker = &flow->nodes[value->since];
-	int is_result = value->since < flow->nr_nodes && index >= maker->first_output &&
-			index < maker->first_output + maker->nr_outputs;
+	const struct vt_flow_node *maker = maker_of_leaf(flow, index);
 
-	return value->writer == VT_NO_INDEX &&
-	       (!is_result || !maker->nr_inputs || maker->class == VT_OPERATOR_FACTORY);
+	return flow->values[index].writer == VT_NO_INDEX &&
+	       (!maker || !maker->nr_inputs || maker->class == VT_OPERATOR_FACTORY);
 }
 
 /* A blank tensor is filled with scores, a step of a sequence at a time. */
@@ -335,6 +367,43 @@ static int fills_scores(const struct vt_dataflow *flow, const struct vt_flow_nod
 	       copy->nr_inputs == 2 && name && vt_operator_is_in_place(name) &&
 	       is_whole_scores(flow, flow->inputs[copy->first_input + 1]) &&
 	       is_blank(flow, flow->inputs[copy->first_input]);
+}
+
+/* Whether it multiplies by a table in which tokens are looked up. */
+static int is_tied(const struct vt_dataflow *flow, const struct vt_flow_node *product,
+		   const uint8_t *is_table)
+{
+	for (uint32_t i = 0; i < product->nr_inputs; i++) {
+		const struct vt_flow_value *value = vt_dataflow_input(flow, product, i);
+
+		if (value->writer == VT_NO_INDEX && is_table[value->allocation])
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Scores of all tokens, whatever they are for: sparse retrieval takes the largest of a text and
+ * compares them with those of another.
+ */
+static void label_tied_heads(struct vt_dataflow *flow, struct search *search)
+{
+	uint8_t *is_table = vt_xcalloc((size_t)flow->model->nr_allocations + 1, 1);
+
+	for (uint32_t n = 0; n < flow->nr_nodes; n++)
+		if (flow->nodes[n].class == VT_OPERATOR_EMBEDDING && flow->nodes[n].nr_inputs &&
+		    !vt_dataflow_writer(flow, &flow->nodes[n], 0))
+			is_table[vt_dataflow_input(flow, &flow->nodes[n], 0)->allocation] = 1;
+	for (uint32_t n = 0; n < flow->nr_nodes; n++) {
+		struct vt_flow_node *node = &flow->nodes[n];
+
+		if (node->label || !vt_flow_node_counts(node) ||
+		    !vt_dataflow_is_by_weight(flow, node) || !is_tied(flow, node, is_table))
+			continue;
+		find_behind(flow, node, &search->found);
+		label_all(flow, &search->found, VT_FLOW_LOGITS);
+	}
+	free(is_table);
 }
 
 void vt_flow_label_logits(struct vt_dataflow *flow)
@@ -350,6 +419,7 @@ void vt_flow_label_logits(struct vt_dataflow *flow)
 						  node->class == VT_OPERATOR_CHOICE))
 			find_heads(flow, node, &search);
 	}
+	label_tied_heads(flow, &search);
 	for (uint32_t n = 0; n < flow->nr_nodes; n++)
 		flow->nodes[n].fills_scores = (uint8_t)fills_scores(flow, &flow->nodes[n]);
 	find_unread(flow);

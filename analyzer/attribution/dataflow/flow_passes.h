@@ -44,7 +44,7 @@ struct vt_key vt_flow_line(const struct vt_dataflow *flow, const struct vt_flow_
 /*
  * Logits: what a product by weights made and what became of it, where that reaches the
  * normalisation of a loss or a choice through operators by element, and no other layer, in no
- * iteration of a loop over time.
+ * iteration of a loop over time; or where the weights are the table in which tokens are looked up.
  */
 void vt_flow_label_logits(struct vt_dataflow *flow);
 

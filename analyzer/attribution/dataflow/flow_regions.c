@@ -7,6 +7,8 @@
 #define BRANCH_MAX 2000
 /* Sums in one another: x + attention(x) + mlp(x). */
 #define SUMS_MAX 4
+/* Operators between scores and their softmax. */
+#define SCORES_MAX 4
 
 struct region {
 	uint32_t sum;  /* node */
@@ -97,6 +99,30 @@ static int find_base(struct regions *r, uint32_t sum, uint32_t operand, uint32_t
 	return 0;
 }
 
+/*
+ * Scores of an attention: what is added to them in every layer is none of the stream between
+ * layers, though those of the second layer are computed of it.
+ */
+static int is_of_scores(const struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	for (unsigned i = 0; i < SCORES_MAX; i++) {
+		node = vt_dataflow_reader(flow, node, 0);
+		if (!node || node->class == VT_OPERATOR_SOFTMAX)
+			return node != NULL;
+		switch (node->class) {
+		case VT_OPERATOR_ADD:
+		case VT_OPERATOR_MULTIPLY:
+		case VT_OPERATOR_CAST:
+		case VT_OPERATOR_COPY:
+		case VT_OPERATOR_OTHER: /* masked_fill */
+			break;
+		default:
+			return 0;
+		}
+	}
+	return 0;
+}
+
 /* The one whose other operand is a product alone is asked first: it is cheaper to refute. */
 static void try_sum(struct regions *r, uint32_t n)
 {
@@ -104,7 +130,7 @@ static void try_sum(struct regions *r, uint32_t n)
 	uint32_t a, b;
 
 	if (node->class != VT_OPERATOR_ADD || node->nr_inputs != 2 || node->label ||
-	    node->is_recurrent || !vt_flow_node_counts(node))
+	    node->is_recurrent || !vt_flow_node_counts(node) || is_of_scores(r->flow, node))
 		return;
 	a = r->flow->inputs[node->first_input];
 	b = r->flow->inputs[node->first_input + 1];
