@@ -14,6 +14,7 @@ from tensors import tensors
 
 UNSEEN = ("activations/other", "activation gradients", "workspace/other")  # what compiled code makes
 LEAST_ROWS = 64
+ALIGNED = 128
 COPIES = ("to", "cuda")
 MADE = ("randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "arange", "randperm", "normal")
 
@@ -158,9 +159,19 @@ class LoopObserver(Observer):
         return [*row, self.stages_of(stack)]
 
     def is_of_scores(self, birth):
-        """Whole rows of scores, of a width that besides only weights and their gradients have."""
-        rows, rest = divmod(birth.requested, 2 * self.options.get("vocabulary", sys.maxsize))
-        return rows >= LEAST_ROWS and not rest and birth.requested not in self.bytes_of_weights
+        """Whole rows of scores, of a width that besides only weights and their gradients have.
+
+        Inductor begins rows at multiples of 128 bytes, and does not fill up the last one.
+        """
+        width = 2 * self.options.get("vocabulary", sys.maxsize)
+        if birth.requested in self.bytes_of_weights:
+            return False
+        rows, rest = divmod(birth.requested, width)
+        if rows >= LEAST_ROWS and not rest:
+            return True
+        return any(rows >= LEAST_ROWS and not rest for rows, rest in
+                   (divmod(birth.requested - bytes_of_row, -(-bytes_of_row // ALIGNED) * ALIGNED)
+                    for bytes_of_row in (width, 2 * width)))
 
     @functools.cached_property
     def bytes_of_weights(self):
