@@ -563,6 +563,34 @@ static void test_scores_are_no_residual_of_their_bias(void **state)
 	CHECK(steps);
 }
 
+/* The branch halves the picture, and so does the shortcut; an adapter is none. */
+static void test_a_shortcut_may_be_a_convolution(void **state)
+{
+	const struct step convolutions[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(0), 3 }, "conv", 0, 0, 0 },
+		{ "aten::batch_norm", { S(1), 4 }, "norm", 0, 0, 0 },
+		{ "aten::relu", { S(2) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(3), 5 }, "conv", 0, 0, 0 },
+		{ "aten::avg_pool2d", { S(0) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(5), 6 }, "conv", 0, 0, 0 },
+		{ "aten::batch_norm", { S(6), 7 }, "norm", 0, 0, 0 },
+		{ "aten::add", { S(4), S(7) }, "residual", 0, 0, 0 },
+	};
+	const struct step adapter[] = {
+		{ "aten::linear", { 1, 2 }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "mlp", 0, 0, 0 },
+		{ "aten::native_dropout", { S(0) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(2), 4 }, "mlp", 4096, 0, 0 },
+		{ "aten::linear", { S(3), 5 }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(1), S(4) }, "mlp", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(convolutions);
+	CHECK(adapter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -586,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_projections_to_which_positions_are_added),
 		cmocka_unit_test(test_what_is_bent_for_a_layer_alone),
 		cmocka_unit_test(test_scores_are_no_residual_of_their_bias),
+		cmocka_unit_test(test_a_shortcut_may_be_a_convolution),
 	};
 
 	return cmocka_run_group_tests_name("dataflow", tests, NULL, NULL);

@@ -7,8 +7,9 @@
 #define BRANCH_MAX 2000
 /* Sums in one another: x + attention(x) + mlp(x). */
 #define SUMS_MAX 4
-/* Operators between scores and their softmax. */
-#define SCORES_MAX 4
+/* Operators between scores and their softmax, or of a shortcut. */
+#define SCORES_MAX   4
+#define SHORTCUT_MAX 8
 
 struct region {
 	uint32_t sum;  /* node */
@@ -77,7 +78,43 @@ static int walk_branch(struct regions *r, uint32_t value, uint32_t base)
 	return is_from_base && has_layer && is_more;
 }
 
-/* One operand, or what it is a residual sum of, is what the other was computed from. */
+static int try_branch(struct regions *r, uint32_t sum, uint32_t value, uint32_t base)
+{
+	struct region one = { sum, base, 0 };
+
+	if (!walk_branch(r, value, base))
+		return 0;
+	one.size = (uint32_t)r->branch.len;
+	vt_vector_push(&r->found, one);
+	r->base_of[sum] = base + 1;
+	return 1;
+}
+
+/*
+ * What a shortcut convolves for its sum, whose branch has another width: a value; VT_NO_INDEX: it
+ * is no such shortcut.  Adapters of low rank also add to a product, but of matrices.
+ */
+static uint32_t find_projected(const struct vt_dataflow *flow, uint32_t operand)
+{
+	int is_projected = 0;
+
+	for (unsigned i = 0; i < SHORTCUT_MAX; i++) {
+		const struct vt_flow_value *value;
+		const struct vt_flow_node *node;
+
+		operand = vt_dataflow_origin(flow, operand);
+		value = &flow->values[operand];
+		node = value->writer == VT_NO_INDEX ? NULL : &flow->nodes[value->writer];
+		if (node && node->class == VT_OPERATOR_CONVOLUTION && !is_projected)
+			is_projected = 1;
+		else if (!node || (node->class != VT_OPERATOR_POOL && node->label != VT_FLOW_NORM))
+			break;
+		operand = flow->inputs[node->first_input];
+	}
+	return is_projected ? operand : VT_NO_INDEX;
+}
+
+/* One operand, or what it is a sum or a shortcut of, is what the other was computed from. */
 static int find_base(struct regions *r, uint32_t sum, uint32_t operand, uint32_t other)
 {
 	uint32_t base = vt_dataflow_origin(r->flow, operand);
@@ -85,18 +122,14 @@ static int find_base(struct regions *r, uint32_t sum, uint32_t operand, uint32_t
 	for (unsigned i = 0; i < SUMS_MAX; i++) {
 		uint32_t writer = r->flow->values[base].writer;
 
-		if (walk_branch(r, other, base)) {
-			struct region one = { sum, base, (uint32_t)r->branch.len };
-
-			vt_vector_push(&r->found, one);
-			r->base_of[sum] = base + 1;
+		if (try_branch(r, sum, other, base))
 			return 1;
-		}
 		if (writer == VT_NO_INDEX || !r->base_of[writer])
-			return 0;
+			break;
 		base = r->base_of[writer] - 1;
 	}
-	return 0;
+	base = find_projected(r->flow, operand);
+	return base != VT_NO_INDEX && try_branch(r, sum, other, base);
 }
 
 /*
