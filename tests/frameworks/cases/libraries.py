@@ -173,7 +173,8 @@ def text_pipeline():
 
 
 @case(family="timm", mode="vision transformer, fp16 scaler, checkpointing, layer decay, two micro-batches", steps=3,
-      micro_batches=2, roles={"*.attn": "attention", "*.mlp": "mlp", "*norm*": "norm"}, heads=["head"],
+      micro_batches=2, heads=["head"],
+      roles={"*.attn": "attention", "*.mlp": "mlp", "*norm*": "norm", "patch_embed*": "embedding"},
       stages=("forward", "backward", "optimizer"), needs=["timm"])
 def vision_transformer():
     import timm
