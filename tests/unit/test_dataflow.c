@@ -537,7 +537,7 @@ static void test_what_is_bent_for_a_layer_alone(void **state)
 	CHECK(stream);
 }
 
-/* A bias of its own for each pair, added to the scores of every layer. */
+/* Each pair of positions has a bias, which is added to the scores of every layer. */
 static void test_scores_are_no_residual_of_their_bias(void **state)
 {
 	const struct step steps[] = {

@@ -87,7 +87,7 @@ static void test_a_ranking_is_of_logits_where_a_network_made_the_scores(void **s
 	CHECK(chosen);
 }
 
-/* Their gradients have the size of the whole; what is sliced has no operator of its own. */
+/* The gradient of a slice has the size of the whole, and a slice is no node of the graph. */
 static void test_gradients_of_slices_of_logits(void **state)
 {
 	const struct step steps[] = {
