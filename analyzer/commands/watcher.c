@@ -80,9 +80,11 @@ static uint64_t look(struct watching *watching)
 	/* What cannot be read at this moment may be at the next. */
 	if (!vt_look_init(&look, watching->path, NULL)) {
 		vt_look_close(&look);
-		vt_threshold_watch_judge(watching->watch, &look.runs);
 		pause_ms = vt_look_pause_ms(&look, EVERY_S);
 		is_running = look.is_running;
+		/* What has ended is judged at its peak: what is said then is recorded, too. */
+		if (is_running)
+			vt_threshold_watch_judge(watching->watch, &look.runs);
 	}
 	vt_look_release(&look);
 	if (is_running)

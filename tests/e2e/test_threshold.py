@@ -350,6 +350,23 @@ def test_run_watches_the_next_process_when_one_has_ended(tmp_path):
     assert os.path.isabs(warned) and "20% reached" in vtrace("report", warned).stdout
 
 
+def test_run_records_what_a_look_after_the_end_saw(tmp_path):
+    """The program has ended, the script that ran it has not."""
+    program = Run(tmp_path, "user=2MiB", "20%", profile="h100-80g,memory=4GiB", script='"$@"; read line')
+    program.tell("alloc 3")
+    assert program.line().startswith("user=2MiB reached")
+    watcher = program.watcher()
+    os.kill(watcher, signal.SIGSTOP)
+    program.tell("alloc 500")
+    program.process.stdin.write("quit 4\n")
+    program.process.stdin.flush()
+    until(lambda: "ended with exit status 4" in vtrace("report", tmp_path / "run.db").stdout)
+    os.kill(watcher, signal.SIGCONT)
+    assert program.line().startswith("20% reached at the peak")
+    program.finish("")
+    assert "20% reached at the peak" in vtrace("report", tmp_path / "run.db").stdout
+
+
 def test_run_with_nobody_who_reads_what_it_says(tmp_path):
     """The program's exit code, the recording and the command do not depend on it."""
     reading, writing = os.pipe()

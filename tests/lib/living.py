@@ -17,11 +17,13 @@ IMPORTER_PID_OFFSET = 156
 class Program:
     """hold_memory.py under `vtrace run`, obeying one command at a time."""
 
-    def __init__(self, directory, profile="h100-80g", env=None, options=()):
+    def __init__(self, directory, profile="h100-80g", env=None, options=(), script=None):
+        """`script`: of the shell that runs it as "$@"."""
+        shell = ["sh", "-c", script, "sh"] if script else []
         self.directory = directory
         self.process = subprocess.Popen(
-            [VTRACE, "run", "--simulate", profile, "-o", directory / "run.db", *options, "--", PYTHON,
-             WORKLOADS / "hold_memory.py"], cwd=directory, env=clean_environment(env), stdin=subprocess.PIPE,
+            [VTRACE, "run", "--simulate", profile, "-o", directory / "run.db", *options, "--", *shell,
+             PYTHON, WORKLOADS / "hold_memory.py"], cwd=directory, env=clean_environment(env), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def tell(self, command):
