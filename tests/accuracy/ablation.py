@@ -32,6 +32,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="tests/accuracy/ablation")
     parser.add_argument("case", nargs="*", help="default: all")
     parser.add_argument("--probe", choices=("0", "1", "both"), default="both", help="VTRACE_PROBE of the recordings")
+    parser.add_argument("--observe", choices=("0", "1"), default="1", help="VTRACE_OBSERVE of the recordings")
     parser.add_argument("--recordings", metavar="FOLDER", help="keep recordings there, and use those that are there")
     parser.add_argument("--also", metavar="FOLDER", type=pathlib.Path,
                         help="recordings of tests/diagnosis/proof --keep, too")
@@ -92,9 +93,9 @@ class Recording:
         return bool(truth and truth[1]) and score.class_of(owner) == score.class_of(truth[1])
 
 
-def recording_of(entry, probe, folder, has_truth):
+def recording_of(entry, probe, observe, folder, has_truth):
     """That of a case, which is made where there is none yet."""
-    found, _, _ = runs.keep(entry, probe, folder)
+    found, _, _ = runs.keep(entry, probe, folder, observe)
     true = {}
     if has_truth:
         devices = runs.find_truth(entry)["devices"]
@@ -109,7 +110,7 @@ def recordings(options, folder):
     probes = "10" if options.probe == "both" else options.probe
     for probe, name in itertools.product(probes, () if options.no_cases else options.case or entries):
         if runs.has(entries[name]):
-            yield functools.partial(recording_of, entries[name], probe, folder,
+            yield functools.partial(recording_of, entries[name], probe, int(options.observe), folder,
                                     not options.no_truth and not options.decided)
     for database in sorted(options.also.glob("*/run.db") if options.also else ()):
         name = database.parent.name

@@ -150,11 +150,11 @@ def other_ranks(entry, folder):
                     other.kill()
 
 
-def record(entry, probe, folder, backend="caching"):
+def record(entry, probe, folder, backend="caching", observe=1):
     """(recording, largest difference of its books, events looked at); 0 events where there are no books to keep: asked
     for each tensor, the driver takes whole granules, and only PyTorch's allocator asks for such."""
     database, ledger = folder / "run.db", folder / "ledger"
-    extra = {"VTRACE_SIM_LEDGER": str(ledger), "VTRACE_PROBE": str(probe)}
+    extra = {"VTRACE_SIM_LEDGER": str(ledger), "VTRACE_PROBE": str(probe), "VTRACE_OBSERVE": str(observe)}
     through, settings = BACKENDS[backend]
     with other_ranks(entry, folder) as place:
         done = vtrace("run", "--simulate", profile(entry), "-q", "-o", database, "--", PYTHON, *through,
@@ -171,13 +171,13 @@ def kept(folder, backend="caching"):
     return recorded, *(books(recorded, folder / "ledger") if backend == "caching" else (0, 0))
 
 
-def keep(entry, probe, folder):
+def keep(entry, probe, folder, observe=1):
     """As record(), unless it is in that folder already, under a name of all that it depends on but vtrace."""
-    own = folder / f"{entry.name}-{key(entry)}-{probe}"
+    own = folder / f"{entry.name}-{key(entry)}-{probe}{'' if observe else '-unobserved'}"
     if not own.exists():
         unfinished = pathlib.Path(tempfile.mkdtemp(dir=folder))
         try:
-            record(entry, probe, unfinished)
+            record(entry, probe, unfinished, observe=observe)
             unfinished.rename(own)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
