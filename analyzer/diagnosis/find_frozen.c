@@ -116,25 +116,22 @@ static void collect_casts(struct frozen *frozen)
 }
 
 /*
- * A copy of trained weights under their names.  Master weights and averages are written in each
+ * A copy of trained weights under their names.  Master weights and averages are written in a
  * step, and averages seldom computed with: a copy that a step does compute with, cast, and never
  * writes is the model that training began with, against which it is held.
  */
-static int is_constant(const struct frozen *frozen, const struct vt_tensor *tensor,
-		       uint32_t allocation)
+static int is_constant(const struct frozen *frozen, const struct vt_tensor *tensor)
 {
-	return frozen->has_writes && !frozen->is_written[allocation] &&
-	       !vt_map_find(&frozen->trained, address_key(tensor)) &&
+	return frozen->has_writes && !vt_map_find(&frozen->trained, address_key(tensor)) &&
 	       vt_map_find(&frozen->cast, address_key(tensor));
 }
 
 static int is_frozen_wide(const struct frozen *frozen, const struct vt_tensor *tensor,
 			  uint32_t allocation)
 {
-	return tensor && tensor->role == VT_ROLE_PARAMETER &&
+	return tensor && tensor->role == VT_ROLE_PARAMETER && !frozen->is_written[allocation] &&
 	       vt_finding_context_width(frozen->context, tensor) == 4 &&
-	       (!vt_map_find(&frozen->trained, name_key(tensor)) ||
-		is_constant(frozen, tensor, allocation));
+	       (!vt_map_find(&frozen->trained, name_key(tensor)) || is_constant(frozen, tensor));
 }
 
 /* Whether anything computes in 16 bits: parameters, or what autocast makes of them. */

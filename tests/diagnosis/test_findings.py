@@ -126,6 +126,10 @@ def test_a_backward_pass_that_ran_out_of_memory_still_tells_what_checkpointing_s
     assert found and found["saves_bytes"] > 0.4 * report["out_of_memory"]["allocated_bytes"]
 
 
+def test_an_average_with_other_names_is_not_frozen(tmp_path):
+    assert finding(mended("frozen-weights-wide", "averaged", tmp_path), "frozen-weights-wide") is None
+
+
 SECOND = ["logits-chunks-kept", "logits-of-all-tokens", "optimizer-states-wide", "gradients-in-forward",
           "activations-kept", "frozen-weights-wide", "fragmentation", "cache-after-load", "gradients-twice"]
 

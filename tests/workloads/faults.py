@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Programs with one fault that costs memory each, the same without it, and one that looks like it and has it not.
 
-    faults.py CASE fault|fixed|near|near2|nested|wrapped|micro|micro-fixed|micro-near
+    faults.py CASE fault|fixed|near|near2, or one of the ways that a test names
 
 Prints the highest allocated and reserved bytes as JSON.
 """
 import argparse
 import collections
+import copy
 import json
 import os
 import tempfile
@@ -316,7 +317,24 @@ def attention_scores(how):
     train(model, lambda tokens: whole_loss(model, tokens), vocabulary=1000, length=1024)
 
 
+def averaged():
+    """An average that has names of its own, and is written after the first step alone."""
+    model = Decoder(1000).to("cuda")
+    average = nn.ModuleDict({"slow": copy.deepcopy(model).requires_grad_(False)})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            loss = whole_loss(model, batch(1000, rows=1, length=64))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        for slow, fast in zip(average.parameters(), model.parameters()) if step == 0 else ():
+            slow.data.copy_(fast.data)
+
+
 def frozen_weights_wide(how):
+    if how == "averaged":
+        return averaged()
     frozen = Decoder(1000).to("cuda", torch.bfloat16 if how == "fixed" else torch.float32)
     head = nn.Linear(1000, 64).to("cuda", torch.float32 if how == "near2" else torch.bfloat16)
     frozen.requires_grad_(how == "near")
@@ -521,7 +539,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=cases)
     parser.add_argument("how", choices=("fault", "fixed", "near", "near2", "nested", "wrapped", "micro", "micro-fixed",
-                                        "micro-near", "in-place"))
+                                        "micro-near", "in-place", "averaged"))
     options = parser.parse_args()
     cases[options.case](options.how)
     print(json.dumps({"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}))
