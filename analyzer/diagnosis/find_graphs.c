@@ -133,11 +133,8 @@ static int has_failed(const struct vt_finding_context *context, const struct gra
 /* What failed or was interrupted may have been meant for a backward pass. */
 static int is_cut_off(const struct vt_finding_context *context, const struct graph *graph)
 {
-	if (has_failed(context, graph))
-		return 1;
-	if (graph->end_event != VT_NEVER || context->is_ended_well)
-		return 0;
-	return context->model->nr_ooms || graph->last_freed_event == VT_NEVER;
+	return has_failed(context, graph) ||
+	       (graph->end_event == VT_NEVER && !context->is_ended_well);
 }
 
 static int is_unused(const struct vt_finding_context *context, const struct graphs *graphs,

@@ -130,6 +130,12 @@ def test_an_average_with_other_names_is_not_frozen(tmp_path):
     assert finding(mended("frozen-weights-wide", "averaged", tmp_path), "frozen-weights-wide") is None
 
 
+def test_a_graph_after_which_the_program_gave_up_is_not_unused(tmp_path):
+    recording = record_python(tmp_path, "faults.py", "graph-unused", "raised")
+    assert recording.process.returncode == 1 and "the loss is not finite" in recording.process.stderr
+    assert finding(recording, "graph-unused") is None
+
+
 SECOND = ["logits-chunks-kept", "logits-of-all-tokens", "optimizer-states-wide", "gradients-in-forward",
           "activations-kept", "frozen-weights-wide", "fragmentation", "cache-after-load", "gradients-twice"]
 

@@ -10,6 +10,7 @@ import collections
 import copy
 import json
 import os
+import sys
 import tempfile
 
 import torch
@@ -450,6 +451,10 @@ def graph_unused(how):
     model = Decoder(1000, layers=4).to("cuda", torch.bfloat16)
     for _ in range(2):
         train(model, lambda tokens: whole_loss(model, tokens), steps=2, vocabulary=1000)
+        if how == "raised":  # between the two passes, and the graph goes before the program ends
+            loss = whole_loss(model, batch(1000, rows=16))
+            del loss
+            sys.exit("the loss is not finite")
         if how == "near":  # recorded, and used: one backward pass for several forwards
             sum(whole_loss(model, batch(1000, rows=8)) for _ in range(2)).backward()
             model.zero_grad()
@@ -539,7 +544,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=cases)
     parser.add_argument("how", choices=("fault", "fixed", "near", "near2", "nested", "wrapped", "micro", "micro-fixed",
-                                        "micro-near", "in-place", "averaged"))
+                                        "micro-near", "in-place", "averaged", "raised"))
     options = parser.parse_args()
     cases[options.case](options.how)
     print(json.dumps({"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}))
