@@ -114,6 +114,20 @@ def fits_itself(options):
     Fitted().cuda().fit(options.iterations)
 
 
+def slopes(options):
+    """The loss asks for the gradients of results with respect to what was given, and for another result after that."""
+    model = Net(1).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(options.iterations):
+        x = batch().requires_grad_()
+        made = model(x)
+        slope, = torch.autograd.grad(made, x, torch.ones_like(made), create_graph=True)
+        loss = slope.square().mean() + model(batch()).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def requests(options):
     """No training: the model answers one request after the other."""
     model = Net().cuda().eval()
@@ -122,7 +136,7 @@ def requests(options):
             model(batch()).argmax(-1).tolist()
 
 
-LOOPS = {f.__name__: f for f in (accumulate, adversarial, closure, by_hand, evaluate, fits_itself, requests)}
+LOOPS = {f.__name__: f for f in (accumulate, adversarial, closure, by_hand, evaluate, fits_itself, slopes, requests)}
 
 
 def main():

@@ -56,7 +56,7 @@ uint32_t vt_conditions_words(const struct vt_facts *facts, const struct vt_alloc
 	case VT_FACT_MADE_OF:
 		return vt_facts_sources(facts, a);
 	case VT_FACT_PASS:
-		return vt_recorded_passes_of(&facts->recorded, facts->stages, a);
+		return vt_stages_purposes(facts->stages, a);
 	case VT_FACT_PROGRAM:
 		return vt_facts_programs(facts);
 	case VT_FACT_MADE:

@@ -166,9 +166,8 @@ static void find_names(struct vt_facts *facts)
 				     facts->stages);
 }
 
-static void find_passes(struct vt_facts *facts)
+static void find_recomputes(struct vt_facts *facts)
 {
-	vt_recorded_passes_init(&facts->recorded, facts->stages);
 	vt_recomputes_init(&facts->recomputes, facts->model, &facts->stages->module_stacks);
 }
 
@@ -185,7 +184,7 @@ static void find_rest(struct vt_facts *facts)
  * memory, of a long recording: this order keeps them apart on two processors.
  */
 static void (*const searches[])(struct vt_facts *) = {
-	find_heads, find_names, find_passes, find_rest, find_sequences,
+	find_heads, find_names, find_recomputes, find_rest, find_sequences,
 };
 
 static void search(void *facts, size_t number)
@@ -223,7 +222,6 @@ void vt_facts_release(struct vt_facts *facts)
 	vt_names_release(&facts->names);
 	vt_narrow_release(&facts->gradient_of);
 	vt_recomputes_release(&facts->recomputes);
-	vt_recorded_passes_release(&facts->recorded);
 	free(facts->derived);
 	vt_narrow_release(&facts->cast_of);
 	free(facts->replaced);

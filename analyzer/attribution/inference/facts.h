@@ -16,7 +16,6 @@
 #include "analyzer/attribution/inference/module_apply.h"
 #include "analyzer/attribution/calls/operators.h"
 #include "analyzer/attribution/calls/recomputes.h"
-#include "analyzer/attribution/timeline/recorded_passes.h"
 #include "analyzer/attribution/inference/shapes.h"
 #include "analyzer/attribution/timeline/stages.h"
 #include "analyzer/attribution/inference/parameter_containers.h"
@@ -41,7 +40,6 @@ struct vt_facts {
 	struct vt_narrow cast_of; /* ... of which it is a copy of half the width */
 	uint32_t *replaced; /* ... that it is in place of another block (replaced_parameters.h) */
 	struct vt_recomputes recomputes;
-	struct vt_recorded_passes recorded;
 	struct vt_parameter_containers containers;
 	struct vt_token_sampling sampling;
 	/* By allocation: enum vt_derived_tensor + 1; 0: not known (derived_tensors.h). */

@@ -190,8 +190,8 @@ static int is_gradient(struct search *search, const struct vt_allocation *a)
 	if (!span || (!a->common->made->node_class && span->stage != VT_STAGE_BACKWARD))
 		return 0;
 	/* Other passes may make gradients of inputs; those that fill .grad tell the sizes. */
-	if (search->facts->recorded.is_any_plain &&
-	    vt_recorded_passes_of(&search->facts->recorded, search->facts->stages, a))
+	if (search->facts->stages->recorded.is_any_plain &&
+	    vt_stages_purposes(search->facts->stages, a))
 		return 0;
 	if (!(vt_facts_lifetimes(search->facts, a) & 1u << VT_LIFETIME_AFTER_BACKWARD))
 		return 0;

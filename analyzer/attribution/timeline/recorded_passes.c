@@ -53,21 +53,22 @@ static int is_returned(const struct vt_frames *frames, uint32_t python_stack)
 	return 0;
 }
 
-void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_stages *stages)
+void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_model *model,
+			     const struct vt_span_index *index)
 {
-	const struct vt_model *model = stages->timeline->model;
+	const struct vt_span *spans = index->spans;
 	last_vector threads = { 0 };
 
 	passes->is_any_plain = 0;
-	passes->what = vt_xcalloc((size_t)stages->nr_spans + 1, 1);
+	passes->what = vt_xcalloc((size_t)index->nr_spans + 1, 1);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 		const struct last next = { a->common->made->thread,
-					   vt_stages_span_at(stages, a->event), a->forward_sequence,
+					   vt_spans_index_find(index, a->event),
+					   a->forward_sequence,
 					   a->common->made->python_stack != 0 };
 
-		if (next.span == VT_NO_INDEX ||
-		    stages->spans[next.span].stage != VT_STAGE_BACKWARD)
+		if (next.span == VT_NO_INDEX || spans[next.span].stage != VT_STAGE_BACKWARD)
 			continue;
 		if (a->common->made->node_class && is_numbering(&threads, &next))
 			passes->what[next.span] |= 1u << VT_PURPOSE_RECORDED;
@@ -75,9 +76,8 @@ void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_
 		    is_returned(&model->frames, a->common->made->python_stack))
 			passes->what[next.span] |= 1u << VT_PURPOSE_RETURNED;
 	}
-	for (uint32_t i = 0; i < stages->nr_spans; i++)
-		passes->is_any_plain |= stages->spans[i].stage == VT_STAGE_BACKWARD &&
-					!passes->what[i];
+	for (uint32_t i = 0; i < index->nr_spans; i++)
+		passes->is_any_plain |= spans[i].stage == VT_STAGE_BACKWARD && !passes->what[i];
 	vt_vector_release(&threads);
 }
 
@@ -87,10 +87,7 @@ void vt_recorded_passes_release(struct vt_recorded_passes *passes)
 	memset(passes, 0, sizeof(*passes));
 }
 
-uint32_t vt_recorded_passes_of(const struct vt_recorded_passes *passes,
-			       const struct vt_stages *stages, const struct vt_allocation *a)
+int vt_recorded_passes_is_inner(const struct vt_recorded_passes *passes, uint32_t span)
 {
-	uint32_t span = vt_stages_span_at(stages, a->event);
-
-	return a->common->made->node_class && span != VT_NO_INDEX ? passes->what[span] : 0;
+	return passes->is_any_plain && passes->what[span];
 }

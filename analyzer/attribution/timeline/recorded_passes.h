@@ -9,18 +9,21 @@
  * And those of autograd.grad(), which returns what it was asked for.
  */
 
-#include "analyzer/attribution/timeline/stages.h"
+#include "analyzer/attribution/calls/spans.h"
+#include "analyzer/attribution/rules/evidence.h"
+#include "analyzer/model/model.h"
 
 struct vt_recorded_passes {
 	uint8_t *what;        /* by span: bit per enum vt_pass_purpose */
 	uint8_t is_any_plain; /* there are backward passes that fill .grad */
 };
 
-void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_stages *stages);
+/* `index`: of the spans that are looked at. */
+void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_model *model,
+			     const struct vt_span_index *index);
 void vt_recorded_passes_release(struct vt_recorded_passes *passes);
 
-/* Bit per enum vt_pass_purpose of the pass in which a node made it; 0: no node did. */
-uint32_t vt_recorded_passes_of(const struct vt_recorded_passes *passes,
-			       const struct vt_stages *stages, const struct vt_allocation *a);
+/* Whether a backward pass is one of these, where others fill .grad. */
+int vt_recorded_passes_is_inner(const struct vt_recorded_passes *passes, uint32_t span);
 
 #endif

@@ -300,8 +300,11 @@ static void find_passes(struct pass *pass)
 
 static void find_steps(struct pass *pass)
 {
-	vt_steps_init(&pass->stages->steps, &pass->shown, pass->stages->spans,
-		      pass->stages->nr_spans);
+	struct vt_stages *stages = pass->stages;
+
+	vt_recorded_passes_init(&stages->recorded, stages->timeline->model, &stages->index);
+	vt_steps_init(&stages->steps, &pass->shown, stages->spans, stages->nr_spans,
+		      &stages->recorded);
 }
 
 static void find_totals(struct pass *pass)
@@ -359,6 +362,7 @@ void vt_stages_release(struct vt_stages *stages)
 	free(stages->spans);
 	vt_spans_index_release(&stages->index);
 	free(stages->totals);
+	vt_recorded_passes_release(&stages->recorded);
 	vt_steps_release(&stages->steps);
 	vt_stage_evidence_release(&stages->evidence);
 	vt_module_stacks_release(&stages->module_stacks);
@@ -371,6 +375,13 @@ void vt_stages_release(struct vt_stages *stages)
 uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event)
 {
 	return vt_spans_index_find(&stages->index, event);
+}
+
+uint32_t vt_stages_purposes(const struct vt_stages *stages, const struct vt_allocation *a)
+{
+	uint32_t span = vt_stages_span_at(stages, a->event);
+
+	return a->common->made->node_class && span != VT_NO_INDEX ? stages->recorded.what[span] : 0;
 }
 
 int64_t vt_stages_next_backward(const struct vt_stages *stages, int64_t event)

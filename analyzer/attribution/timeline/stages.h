@@ -17,6 +17,7 @@
 #include "analyzer/attribution/calls/module_stack.h"
 #include "analyzer/attribution/rules/evidence.h"
 #include "analyzer/attribution/timeline/passes.h"
+#include "analyzer/attribution/timeline/recorded_passes.h"
 #include "analyzer/attribution/calls/spans.h"
 #include "analyzer/attribution/timeline/stage_evidence.h"
 #include "analyzer/attribution/timeline/steps.h"
@@ -29,6 +30,7 @@ struct vt_stages {
 	uint32_t nr_spans;
 	struct vt_span_index index; /* of the spans */
 	struct vt_range_totals *totals; /* nr_spans rows of one entry per vt_model.devices */
+	struct vt_recorded_passes recorded;
 	struct vt_steps steps;
 	struct vt_stage_evidence evidence;
 	struct vt_module_stacks module_stacks;
@@ -45,6 +47,8 @@ void vt_stages_release(struct vt_stages *stages);
 uint32_t vt_stages_span_at(const struct vt_stages *stages, int64_t event);
 /* Where the first backward pass begins that does so after `event`; VT_NEVER: there is none. */
 int64_t vt_stages_next_backward(const struct vt_stages *stages, int64_t event);
+/* Bit per enum vt_pass_purpose of the pass in which a node made it; 0: no node did. */
+uint32_t vt_stages_purposes(const struct vt_stages *stages, const struct vt_allocation *a);
 /* NULL where the step is 0 or unknown. */
 const struct vt_step *vt_stages_step(const struct vt_stages *stages, uint32_t step);
 /* Whether any span is of that stage. */

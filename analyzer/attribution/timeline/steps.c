@@ -31,6 +31,7 @@ struct build {
 	const struct vt_stage_evidence *evidence;
 	const struct vt_span *spans;
 	uint32_t nr_spans;
+	const struct vt_recorded_passes *recorded;
 	VT_VECTOR(struct optimizer_call) calls;
 	VT_VECTOR(struct run) runs;
 	VT_VECTOR(struct vt_step) steps;
@@ -277,7 +278,7 @@ static uint32_t add_micro_batches(struct build *build, uint32_t first, uint32_t 
 			continue;
 		closure = inside;
 		if (build->spans[i].stage == VT_STAGE_BACKWARD) {
-			has_backward = 1;
+			has_backward |= !vt_recorded_passes_is_inner(build->recorded, i);
 			one.last_span = i;
 		} else if (has_backward) {
 			vt_vector_push(&build->micro_batches, one);
@@ -381,20 +382,23 @@ static void find_plain_steps(struct build *build)
 			begin = i;
 			has_backward = 0;
 		}
-		has_backward |= build->spans[i].stage == VT_STAGE_BACKWARD;
+		has_backward |= build->spans[i].stage == VT_STAGE_BACKWARD &&
+				!vt_recorded_passes_is_inner(build->recorded, i);
 	}
 	push_step(build, begin, build->nr_spans - 1, 0, 0,
 		  build->steps.len && has_backward && !model->nr_ooms);
 }
 
 void vt_steps_init(struct vt_steps *steps, const struct vt_shown_moments *shown,
-		   struct vt_span *spans, uint32_t nr_spans)
+		   struct vt_span *spans, uint32_t nr_spans,
+		   const struct vt_recorded_passes *recorded)
 {
 	struct build build = { .timeline = shown->timeline,
 			       .shown = shown,
 			       .evidence = shown->evidence,
 			       .spans = spans,
-			       .nr_spans = nr_spans };
+			       .nr_spans = nr_spans,
+			       .recorded = recorded };
 
 	find_calls(&build);
 	find_runs(&build);

@@ -13,9 +13,13 @@
  */
 
 #include "analyzer/attribution/calls/spans.h"
+#include "analyzer/attribution/timeline/recorded_passes.h"
 #include "analyzer/attribution/timeline/shown_moments.h"
 
-/* A forward and its backward pass, of several before one optimizer step.  Whole spans. */
+/*
+ * A forward and its backward pass, of several before one optimizer step.  Whole spans.  A
+ * backward pass whose results the program computes with, for a penalty, is a part of it.
+ */
 struct vt_micro_batch {
 	uint32_t first_span;
 	uint32_t last_span;
@@ -39,7 +43,8 @@ struct vt_steps {
 
 /* Sets `step` of all spans, too. */
 void vt_steps_init(struct vt_steps *steps, const struct vt_shown_moments *shown,
-		   struct vt_span *spans, uint32_t nr_spans);
+		   struct vt_span *spans, uint32_t nr_spans,
+		   const struct vt_recorded_passes *recorded);
 void vt_steps_release(struct vt_steps *steps);
 
 #endif
