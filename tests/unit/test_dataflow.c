@@ -380,6 +380,15 @@ static void test_layers_of_their_own(void **state)
 		{ "aten::fft_irfft", { S(3) }, "mixer", 0, 0, 0 },
 		{ "aten::add", { 1, S(4) }, "residual", 0, 0, 0 },
 	};
+	/* pairs of positions, by what each of them has with a third */
+	const struct step pairs[] = {
+		{ "aten::layer_norm", { 1, 2 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::linear", { S(0), 4 }, "mixer", 0, 0, 0 },
+		{ "aten::bmm", { S(1), S(2) }, "mixer", 0, 0, 0 },
+		{ "aten::linear", { S(3), 5 }, "mixer", 0, 0, 0 },
+		{ "aten::add", { 1, S(4) }, "residual", 0, 0, 0 },
+	};
 	const struct step joined[] = {
 		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
 		{ "aten::conv2d", { S(0), 3 }, "conv", 0, 0, 0 },
@@ -397,6 +406,7 @@ static void test_layers_of_their_own(void **state)
 	(void)state;
 	CHECK(crossed);
 	CHECK(spectra);
+	CHECK(pairs);
 	CHECK(joined);
 	CHECK(lengths);
 }

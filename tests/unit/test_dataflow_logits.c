@@ -215,6 +215,21 @@ static void test_scores_of_a_tied_head_without_a_loss(void **state)
 	CHECK(steps);
 }
 
+/* A network for pictures has its scores for fewer points than the picture has. */
+static void test_scores_that_are_resized_to_the_picture(void **state)
+{
+	const struct step steps[] = {
+		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
+		{ "aten::upsample_bilinear2d", { S(0) }, "conv", 0, 0, 0 },
+		{ "aten::conv2d", { S(1), 3 }, "logits", 0, 0, 0 },
+		{ "aten::upsample_bilinear2d", { S(2) }, "logits", 0, 0, 0 },
+		{ "aten::cross_entropy_loss", { S(3), 5 }, "logits", 0, 0, 0 },
+	};
+
+	(void)state;
+	CHECK(steps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_sums_over_all_ways_are_of_no_logits),
 		cmocka_unit_test(test_mixtures_are_of_no_logits),
 		cmocka_unit_test(test_scores_of_a_tied_head_without_a_loss),
+		cmocka_unit_test(test_scores_that_are_resized_to_the_picture),
 	};
 
 	return cmocka_run_group_tests_name("dataflow_logits", tests, NULL, NULL);

@@ -28,6 +28,8 @@ struct labelling {
 	const struct vt_model *model;
 	uint32_t *node_of;	     /* by operator: its node + 1 */
 	VT_VECTOR(uint32_t) numbered; /* operators of forwards that autograd numbered, by number */
+	struct vt_map sizes;          /* of products that make scores, once one was asked for */
+	int has_sizes;
 };
 
 static void label_one(struct labelling *l, uint32_t allocation, const struct vt_flow_node *node,
@@ -123,6 +125,29 @@ static int is_view_of_logits(const struct labelling *l, const struct vt_operator
 	       (l->kinds->labels[t->allocation] & ~OF_LAYER) == VT_FLOW_LOGITS;
 }
 
+/*
+ * Zeros as large as scores, made for a node in Python: the gradient of what a compiled function
+ * returned beside the loss, where a program uses the loss alone.
+ */
+static int is_unused_gradient(struct labelling *l, const struct vt_flow_node *node)
+{
+	const struct vt_operator_call *call = &l->model->calls.items[node->operator];
+	const char *class = vt_model_text(l->model, call->node_class);
+	struct vt_key size = { vt_dataflow_bytes(l->flow, node), 0, 0 };
+
+	if (node->class != VT_OPERATOR_FACTORY || !class || !strstr(class, "PyNode"))
+		return 0;
+	for (uint32_t n = 0; n < l->flow->nr_nodes && !l->has_sizes; n++) {
+		const struct vt_flow_node *scores = &l->flow->nodes[n];
+
+		if (scores->label == VT_FLOW_LOGITS && vt_flow_is_product(scores))
+			vt_map_put(&l->sizes,
+				   (struct vt_key){ vt_dataflow_bytes(l->flow, scores), 0, 0 }, 1);
+	}
+	l->has_sizes = 1;
+	return vt_map_find(&l->sizes, size) != NULL;
+}
+
 /* Gradients of what lies between a head's product and the loss. */
 static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 {
@@ -134,6 +159,10 @@ static void label_backward(struct labelling *l, const struct vt_flow_node *node)
 	/* All of a compiled graph is one node of autograd, with no forward to find. */
 	if (name && (vt_operator_is_loss_gradient(name) || vt_operator_is_generated(name))) {
 		label_made(l, node, vt_operator_is_loss_gradient(name) ? VT_FLOW_LOGITS : label);
+		return;
+	}
+	if (is_unused_gradient(l, node)) {
+		label_made(l, node, VT_FLOW_LOGITS);
 		return;
 	}
 	if (first == VT_NO_INDEX)
@@ -240,7 +269,7 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 			const struct vt_names *names, struct vt_operators *operators)
 {
 	struct vt_dataflow flow;
-	struct labelling l = { kinds, &flow, model, NULL, { 0 } };
+	struct labelling l = { .kinds = kinds, .flow = &flow, .model = model };
 
 	memset(kinds, 0, sizeof(*kinds));
 	kinds->model = model;
@@ -280,6 +309,7 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 		atomic_init(&kinds->by_maker[i], NOT_ASKED);
 	free(l.node_of);
 	vt_vector_release(&l.numbered);
+	vt_map_release(&l.sizes);
 	vt_dataflow_release(&flow);
 }
 

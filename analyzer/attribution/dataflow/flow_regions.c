@@ -107,7 +107,9 @@ static uint32_t find_projected(const struct vt_dataflow *flow, uint32_t operand)
 		node = value->writer == VT_NO_INDEX ? NULL : &flow->nodes[value->writer];
 		if (node && node->class == VT_OPERATOR_CONVOLUTION && !is_projected)
 			is_projected = 1;
-		else if (!node || (node->class != VT_OPERATOR_POOL && node->label != VT_FLOW_NORM))
+		else if (!node ||
+			 (node->class != VT_OPERATOR_POOL && node->class != VT_OPERATOR_RESIZE &&
+			  node->label != VT_FLOW_NORM))
 			break;
 		operand = flow->inputs[node->first_input];
 	}

@@ -6,7 +6,7 @@
 
 /* What a region's nodes without a label are, by the strongest thing that it holds. */
 struct contents {
-	uint8_t has_recurrence, has_convolution, has_product, has_attention;
+	uint8_t has_recurrence, has_convolution, has_mixing, has_product, has_attention;
 };
 
 static void look_at(const struct vt_dataflow *flow, const struct vt_flow_node *node,
@@ -20,6 +20,8 @@ static void look_at(const struct vt_dataflow *flow, const struct vt_flow_node *n
 		return;
 	contents->has_convolution |= node->class == VT_OPERATOR_CONVOLUTION;
 	contents->has_product |= vt_dataflow_is_by_weight(flow, node);
+	/* Positions with each other, as no weights do it, and no softmax: pairs by their thirds. */
+	contents->has_mixing |= vt_dataflow_is_of_data(flow, node);
 }
 
 static enum vt_flow_label label_of(const struct contents *contents)
@@ -28,6 +30,8 @@ static enum vt_flow_label label_of(const struct contents *contents)
 		return VT_FLOW_MIXER;
 	if (contents->has_convolution)
 		return VT_FLOW_CONV;
+	if (contents->has_mixing)
+		return VT_FLOW_MIXER;
 	if (contents->has_product)
 		return VT_FLOW_MLP;
 	return contents->has_attention ? VT_FLOW_ATTENTION : VT_FLOW_NONE;
@@ -151,6 +155,7 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 							 : VT_FLOW_EMBEDDING;
 	case VT_OPERATOR_CONVOLUTION:
 	case VT_OPERATOR_POOL:
+	case VT_OPERATOR_RESIZE:
 		return VT_FLOW_CONV;
 	case VT_OPERATOR_RECURRENT:
 	case VT_OPERATOR_FOURIER:

@@ -133,7 +133,7 @@ class Pictures(Dataset):
 
 
 @case(family="torchvision", mode="segmentation, SGD, pinned batches", steps=3,
-      roles={":BatchNorm2d": "norm", "*": "conv"},
+      roles={":BatchNorm2d": "norm", ":LRASPP": "logits", "*": "conv"}, heads=["*.low_classifier", "*.high_classifier"],
       functions={"cross_entropy": "logits"}, stages=("forward", "backward", "optimizer"))
 def segments():
     from torchvision.models.segmentation import lraspp_mobilenet_v3_large
