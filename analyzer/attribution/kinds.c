@@ -14,6 +14,10 @@
 #define NOT_ASKED (UINT32_MAX - 3)
 /* Allocations between a result and what passes it on: masks, and what an operator needs itself. */
 #define SOURCE_MAX 16
+/* Modules inside one another; an embedding by a convolution of a parametrized kernel has fewer. */
+#define DEEP_MIN   4
+#define AROUND_MAX 2            /* modules around a convolution that say what it is a part of */
+#define DEEP       (1ull << 63) /* beside the kinds that a module holds */
 
 enum list { MODULE, OP, NODE, WEAK_MODULE, BESIDE };
 
@@ -65,7 +69,16 @@ static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *l
 	if (!(kinds->alternating & own))
 		return 0;
 	inside = vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
-	return inside && (*inside & own) && (*inside & ~own);
+	return inside && (*inside & own) && (*inside & ~own & ~DEEP);
+}
+
+/* What holds layers of layers is no embedding, but a model that makes one or needs none. */
+static int is_model(const struct vt_kinds *kinds, const struct vt_module_link *link, uint32_t kind)
+{
+	const uint64_t *inside =
+		vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
+
+	return inside && (*inside & DEEP) && is_kind(kinds, kind, "embedding");
 }
 
 static int is_product(const struct vt_kinds *kinds, const struct vt_module_link *link)
@@ -81,8 +94,26 @@ static int is_product(const struct vt_kinds *kinds, const struct vt_module_link 
 static int is_misnamed(const struct vt_kinds *kinds, const struct vt_module_link *links, uint32_t i,
 		       uint32_t kind)
 {
-	return is_block(kinds, &links[i], kind) ||
+	return is_block(kinds, &links[i], kind) || is_model(kinds, &links[i], kind) ||
 	       (i && is_kind(kinds, kind, "norm") && is_product(kinds, &links[0]));
+}
+
+/*
+ * What a convolution is a part of, by what the modules right around it are called: of patches that
+ * it makes tokens of, of an attention whose keys it makes fewer, of a feed-forward.
+ */
+static uint32_t find_around(const struct vt_kinds *kinds, const struct vt_module_link *links,
+			    uint32_t nr, uint32_t convolution)
+{
+	for (uint32_t i = 1; i < nr && i <= AROUND_MAX; i++) {
+		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), MODULE);
+
+		if (kind == NO_KIND || is_misnamed(kinds, links, i, kind))
+			continue;
+		if ((kinds->alternating & 1ull << kind) || is_kind(kinds, kind, "embedding"))
+			return kind;
+	}
+	return convolution;
 }
 
 /* Modules from the innermost outwards. */
@@ -96,7 +127,9 @@ static uint32_t find_module(const struct vt_kinds *kinds, uint32_t python_stack,
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), list);
 
 		if (kind != NO_KIND && (list != MODULE || !is_misnamed(kinds, links, i, kind)))
-			return kind;
+			return !i && list == MODULE && is_kind(kinds, kind, "conv")
+				       ? find_around(kinds, links, nr, kind)
+				       : kind;
 	}
 	return NO_KIND;
 }
@@ -157,9 +190,11 @@ static void find_insides(struct vt_kinds *kinds)
 
 		for (uint32_t i = 0; i < nr; i++) {
 			const struct vt_key key = { links[i].address, 0, 0 };
-			const uint64_t *known = inner ? vt_map_find(&kinds->inside, key) : NULL;
 			uint32_t kind = kind_of_class(kinds, &classes, &links[i]);
+			const uint64_t *known;
 
+			inner |= i >= DEEP_MIN ? DEEP : 0;
+			known = inner ? vt_map_find(&kinds->inside, key) : NULL;
 			if (inner && (!known || (*known | inner) != *known))
 				vt_map_put(&kinds->inside, key, (known ? *known : 0) | inner);
 			if (kind == NO_KIND)

@@ -49,6 +49,75 @@ for step in range(3):
 """
 
 
+# A model that says in its name what it does without.
+NO_EMBEDDINGS = """
+import torch
+from torch import nn
+class Within(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+    def forward(self, x):
+        return torch.relu(self.part(x))
+class NetNoEmbeddings(Within):
+    pass
+net = nn.Linear(256, 256)
+for kind in (Within, Within, Within, NetNoEmbeddings):
+    net = kind(net)
+net.cuda()
+for step in range(2):
+    net(torch.rand(4096, 256, device="cuda")).square().mean().backward()
+"""
+
+
+# A function of the program's own returns the loss and the scores, of which nobody makes a loss.
+UNUSED_SCORES = """
+import torch, torch.nn.functional as F
+from torch import nn
+class Head(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x, weight, wanted):
+        context.save_for_backward(x, weight)
+        scores = x @ weight.T
+        return F.cross_entropy(scores, wanted), scores
+    @staticmethod
+    def backward(context, of_loss, of_scores):
+        x, weight = context.saved_tensors
+        return of_scores @ weight, of_scores.T @ x, None
+body, head = nn.Linear(256, 256).cuda(), nn.Parameter(torch.zeros(5000, 256, device="cuda"))
+for step in range(3):
+    x, wanted = torch.rand(512, 256).cuda(), torch.zeros(512, dtype=torch.long).cuda()
+    Head.apply(torch.relu(body(x)), head, wanted)[0].backward()
+"""
+
+# A convolution makes tokens, another makes keys fewer; norms and sums are none of theirs.
+NAMED_PARTS = """
+import torch
+from torch import nn
+class PatchEmbeddings(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.projection = nn.Conv2d(3, 64, 7, stride=4, padding=3)
+    def forward(self, x):
+        return self.projection(x)
+class Reduction(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.reduction = nn.Conv2d(64, 64, 3, padding=1)
+    def forward(self, x):
+        return self.reduction(x)
+class EfficientAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fewer = Reduction()
+    def forward(self, x):
+        return self.fewer(x)
+net = nn.Sequential(PatchEmbeddings(), EfficientAttention(), nn.Conv2d(64, 64, 3, padding=1)).cuda()
+for step in range(2):
+    net(torch.rand(8, 3, 128, 128, device="cuda")).square().mean().backward()
+"""
+
+
 # Trained by its forward, asked by another method.
 OTHER_METHOD = """
 import torch, torch.nn.functional as F
@@ -234,6 +303,27 @@ def test_results_that_are_kept_over_steps_are_the_programs(tmp_path):
     owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
     assert owners.count("user/before") == 1 and owners.count("user/wanted") == 1, owners
     assert any(o.startswith("activations/") for o in owners)
+
+
+def test_a_model_is_no_embedding(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", NO_EMBEDDINGS)
+    assert recording.process.returncode == 0, recording.process.stderr
+    owners = {b["owner"] for b in recording.blocks("stage:backward")["blocks"] if b["size_bytes"] == 4096 * 256 * 4}
+    assert "activations/mlp" in owners and "activations/embedding" not in owners, owners
+
+
+def test_the_gradient_of_scores_that_nobody_used_is_theirs(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", UNUSED_SCORES)
+    assert recording.process.returncode == 0, recording.process.stderr
+    owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"] if b["size_bytes"] == 512 * 5000 * 4]
+    assert owners == ["logits"], owners
+
+
+def test_convolutions_are_of_what_they_are_a_part_of(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", NAMED_PARTS)
+    assert recording.process.returncode == 0, recording.process.stderr
+    owners = {b["owner"] for b in recording.blocks("stage:backward")["blocks"] if b["size_bytes"] == 8 * 64 * 32**2 * 4}
+    assert {"activations/embedding", "activations/attention", "activations/conv"} <= owners, owners
 
 
 def test_what_other_methods_make_of_layers_is_an_activation(tmp_path):

@@ -374,7 +374,7 @@ static const struct row {
 	    .native = OP(silu) },
 	  { .node = "AddmmBackward0" } },
 	/* an attention whose queries are made by convolutions is one */
-	{ "activations/conv",
+	{ "activations/attention",
 	  "autograd",
 	  FORWARD,
 	  IN_BACKWARD,
