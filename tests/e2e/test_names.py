@@ -49,6 +49,24 @@ for step in range(3):
 """
 
 
+# The states of an optimizer come from a file, after the probe has seen it.
+RESUMED = """
+import copy, torch
+from torch import nn
+net = nn.Linear(1024, 1024).cuda()
+optimizer = torch.optim.Adam(net.parameters())
+for step in range(8):
+    net(torch.rand(64, 1024, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step == 4:
+        states = copy.deepcopy(optimizer.state_dict())
+        for state in states["state"].values():
+            state.update({name: value.cpu() for name, value in state.items()})
+        optimizer.load_state_dict(states)
+"""
+
+
 # A model that says in its name what it does without.
 NO_EMBEDDINGS = """
 import torch
@@ -303,6 +321,13 @@ def test_results_that_are_kept_over_steps_are_the_programs(tmp_path):
     owners = [b["owner"] for b in recording.blocks("stage:backward")["blocks"]]
     assert owners.count("user/before") == 1 and owners.count("user/wanted") == 1, owners
     assert any(o.startswith("activations/") for o in owners)
+
+
+def test_states_that_are_loaded_are_the_optimizers(tmp_path):
+    recording = record(tmp_path, PYTHON, "-c", RESUMED, env={"VTRACE_PROBE": "0"})
+    assert recording.process.returncode == 0, recording.process.stderr
+    loaded = [b for b in recording.blocks("step:8")["blocks"] if "<string>:14 <module>" in b["python"]]
+    assert sum(b["size_bytes"] for b in loaded) > 8 << 20 and {b["owner"] for b in loaded} == {"optimizer"}, loaded
 
 
 def test_a_model_is_no_embedding(tmp_path):
