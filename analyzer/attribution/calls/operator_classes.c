@@ -139,6 +139,8 @@ static const uint8_t fused_order[] = {
 	VT_OPERATOR_JOIN,      VT_OPERATOR_CAST,      VT_OPERATOR_COPY,     VT_OPERATOR_FACTORY,
 };
 
+_Static_assert(VT_NR_OPERATOR_CLASSES <= 64, "class_of_fused() has a bit for each");
+
 /*
  * A kernel of generated code, by the operators that are fused in it.  A product there is the bias
  * of one that another kernel computed, if it is not one of a template; a mean and an inverse root
@@ -147,25 +149,25 @@ static const uint8_t fused_order[] = {
 static enum vt_operator_class class_of_fused(const char *names)
 {
 	int is_template = strncmp(names, "template ", strlen("template ")) == 0;
-	uint32_t classes_of = 0;
+	uint64_t classes_of = 0;
 	char name[64];
 
 	while (*names) {
 		size_t len = strcspn(names, " ");
 
 		snprintf(name, sizeof(name), "%.*s", (int)len, names);
-		classes_of |= 1u << vt_operator_class(name);
+		classes_of |= 1ull << vt_operator_class(name);
 		names += len + strspn(names + len, " ");
 	}
-	if ((classes_of & 1u << VT_OPERATOR_ROOT) &&
-	    (classes_of & (1u << VT_OPERATOR_REDUCE | 1u << VT_OPERATOR_DEVIATION)))
-		classes_of |= 1u << VT_OPERATOR_NORM;
-	if (is_template && (classes_of & 1u << VT_OPERATOR_CONVOLUTION))
+	if ((classes_of & 1ull << VT_OPERATOR_ROOT) &&
+	    (classes_of & (1ull << VT_OPERATOR_REDUCE | 1ull << VT_OPERATOR_DEVIATION)))
+		classes_of |= 1ull << VT_OPERATOR_NORM;
+	if (is_template && (classes_of & 1ull << VT_OPERATOR_CONVOLUTION))
 		return VT_OPERATOR_CONVOLUTION;
-	if (is_template && (classes_of & 1u << VT_OPERATOR_PRODUCT))
+	if (is_template && (classes_of & 1ull << VT_OPERATOR_PRODUCT))
 		return VT_OPERATOR_PRODUCT;
 	for (size_t i = 0; i < sizeof(fused_order) / sizeof(*fused_order); i++)
-		if (classes_of & 1u << fused_order[i])
+		if (classes_of & 1ull << fused_order[i])
 			return fused_order[i];
 	return VT_OPERATOR_OTHER;
 }

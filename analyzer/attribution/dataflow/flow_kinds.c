@@ -133,9 +133,10 @@ static int is_unused_gradient(struct labelling *l, const struct vt_flow_node *no
 {
 	const struct vt_operator_call *call = &l->model->calls.items[node->operator];
 	const char *class = vt_model_text(l->model, call->node_class);
+	const char *name = vt_model_text(l->model, call->name);
 	struct vt_key size = { vt_dataflow_bytes(l->flow, node), 0, 0 };
 
-	if (node->class != VT_OPERATOR_FACTORY || !class || !strstr(class, "PyNode"))
+	if (!name || strcmp(name, "aten::zeros") != 0 || !class || !strstr(class, "PyNode"))
 		return 0;
 	for (uint32_t n = 0; n < l->flow->nr_nodes && !l->has_sizes; n++) {
 		const struct vt_flow_node *scores = &l->flow->nodes[n];
