@@ -72,13 +72,13 @@ static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *l
 	return inside && (*inside & own) && (*inside & ~own & ~DEEP);
 }
 
-/* What holds layers of layers is no embedding, but a model that makes one or needs none. */
-static int is_model(const struct vt_kinds *kinds, const struct vt_module_link *link, uint32_t kind)
+/* It holds layers of layers. */
+static int is_deep(const struct vt_kinds *kinds, const struct vt_module_link *link)
 {
 	const uint64_t *inside =
 		vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
 
-	return inside && (*inside & DEEP) && is_kind(kinds, kind, "embedding");
+	return inside && (*inside & DEEP);
 }
 
 static int is_product(const struct vt_kinds *kinds, const struct vt_module_link *link)
@@ -89,12 +89,13 @@ static int is_product(const struct vt_kinds *kinds, const struct vt_module_link 
 /*
  * Whether the i-th module is not of the kind that it is called.  What multiplies matrices is no
  * norm, though the class around it may be called one: a linear layer and its norm, made to be
- * fused.
+ * fused.  What holds layers of layers is no embedding, but a model that makes one or needs none.
  */
 static int is_misnamed(const struct vt_kinds *kinds, const struct vt_module_link *links, uint32_t i,
 		       uint32_t kind)
 {
-	return is_block(kinds, &links[i], kind) || is_model(kinds, &links[i], kind) ||
+	return is_block(kinds, &links[i], kind) ||
+	       (is_kind(kinds, kind, "embedding") && is_deep(kinds, &links[i])) ||
 	       (i && is_kind(kinds, kind, "norm") && is_product(kinds, &links[0]));
 }
 
@@ -108,7 +109,8 @@ static uint32_t find_around(const struct vt_kinds *kinds, const struct vt_module
 	for (uint32_t i = 1; i < nr && i <= AROUND_MAX; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), MODULE);
 
-		if (kind == NO_KIND || is_misnamed(kinds, links, i, kind))
+		if (kind == NO_KIND || is_misnamed(kinds, links, i, kind) ||
+		    is_deep(kinds, &links[i]))
 			continue;
 		if ((kinds->alternating & 1ull << kind) || is_kind(kinds, kind, "embedding"))
 			return kind;

@@ -133,8 +133,11 @@ static int has_failed(const struct vt_finding_context *context, const struct gra
 /* What failed or was interrupted may have been meant for a backward pass. */
 static int is_cut_off(const struct vt_finding_context *context, const struct graph *graph)
 {
-	return has_failed(context, graph) ||
-	       (graph->end_event == VT_NEVER && !context->is_ended_well);
+	if (has_failed(context, graph))
+		return 1;
+	if (graph->end_event != VT_NEVER || context->is_ended_well)
+		return 0;
+	return context->has_failed || graph->last_freed_event == VT_NEVER;
 }
 
 static int is_unused(const struct vt_finding_context *context, const struct graphs *graphs,

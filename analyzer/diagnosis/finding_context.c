@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/analysis/ended.h"
 #include "analyzer/base/owner_path.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/diagnosis/savings_replay.h"
@@ -271,6 +272,7 @@ void vt_finding_context_init(struct vt_finding_context *context, int64_t event)
 	context->is_training |= context->model->nr_ooms && context->facts->lm_heads.nr;
 	ended = vt_db_run_get(context->model->db, "ended");
 	context->is_ended_well = ended && !strcmp(ended, "exit 0");
+	context->has_failed = (uint8_t)vt_ended_has_failed(ended);
 	free(ended);
 	vt_allocated_init(&context->allocated, context->timeline, context->device);
 	context->peak_bytes = vt_savings_peak(NULL, &context->allocated);

@@ -92,6 +92,7 @@ struct vt_finding_context {
 	uint8_t stage;   /* enum vt_stage */
 	uint8_t is_training;
 	uint8_t is_ended_well; /* with exit code 0: nothing was to come */
+	uint8_t has_failed;    /* ended by an error or a signal */
 };
 
 /* `findings`, `attribution`, `describe`, `traces` and `device` are set; the rest is found. */

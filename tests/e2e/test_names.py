@@ -49,7 +49,7 @@ for step in range(3):
 """
 
 
-# The states of an optimizer come from a file, after the probe has seen it.
+# The states of an optimizer come back from the host.
 RESUMED = """
 import copy, torch
 from torch import nn
@@ -108,7 +108,7 @@ for step in range(3):
     Head.apply(torch.relu(body(x)), head, wanted)[0].backward()
 """
 
-# A convolution makes tokens, another makes keys fewer; norms and sums are none of theirs.
+# A convolution makes tokens, another makes keys fewer, and one is a layer of its own.
 NAMED_PARTS = """
 import torch
 from torch import nn

@@ -35,8 +35,8 @@ def test_an_iteration_is_a_step(report_of, arguments):
     assert [step["complete"] for step in steps] == [True] * 3
 
 
-@pytest.mark.parametrize("loop, micro_batches", [("accumulate", 4), ("slopes", 1), full("adversarial", 1),
-                                                 full("by_hand", 1)])
+@pytest.mark.parametrize("loop, micro_batches", [("accumulate", 4), ("slopes", 1), ("returned", 1),
+                                                 full("adversarial", 1), full("by_hand", 1)])
 def test_micro_batches_of_a_step(report_of, loop, micro_batches):
     steps = report_of("training_loops.py", loop, "--iterations", "3")["steps"]
     assert [len(step["micro_batches"]) for step in steps] == [micro_batches] * 3

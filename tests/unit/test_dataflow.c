@@ -382,12 +382,23 @@ static void test_layers_of_their_own(void **state)
 	};
 	/* pairs of positions, by what each of them has with a third */
 	const struct step pairs[] = {
-		{ "aten::layer_norm", { 1, 2 }, "norm", 0, 0, 0 },
-		{ "aten::linear", { S(0), 3 }, "mixer", 0, 0, 0 },
-		{ "aten::linear", { S(0), 4 }, "mixer", 0, 0, 0 },
-		{ "aten::bmm", { S(1), S(2) }, "mixer", 0, 0, 0 },
-		{ "aten::linear", { S(3), 5 }, "mixer", 0, 0, 0 },
-		{ "aten::add", { 1, S(4) }, "residual", 0, 0, 0 },
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::layer_norm", { S(0), 2 }, "norm", 0, 0, 0 },
+		{ "aten::linear", { S(1), 3 }, "mixer", 0, 0, 0 },
+		{ "aten::linear", { S(1), 4 }, "mixer", 0, 0, 0 },
+		{ "aten::bmm", { S(2), S(3) }, "mixer", 0, 0, 0 },
+		{ "aten::linear", { S(4), 5 }, "mixer", 0, 0, 0 },
+		{ "aten::add", { S(0), S(5) }, "residual", 0, 0, 0 },
+	};
+	/* ... and not by a weight that is computed, trained through, of its norm */
+	const struct step computed[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::layer_norm", { S(0), 2 }, "norm", 0, 0, 0 },
+		{ "aten::mv", { 3, 4 }, "mlp", 4096, 0, 0 },
+		{ "aten::div", { 3, S(2) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(1), S(3) }, "mlp", 0, 0, 0 },
+		{ "aten::linear", { S(4), 5 }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(0), S(5) }, "residual", 0, 0, 0 },
 	};
 	const struct step joined[] = {
 		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
@@ -407,6 +418,7 @@ static void test_layers_of_their_own(void **state)
 	CHECK(crossed);
 	CHECK(spectra);
 	CHECK(pairs);
+	CHECK(computed);
 	CHECK(joined);
 	CHECK(lengths);
 }

@@ -128,6 +128,23 @@ def slopes(options):
         optimizer.step()
 
 
+def returned(options):
+    """The gradients are those of autograd.grad(); at first, and once more, those of backward()."""
+    model = Net().cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    for nr in range(options.iterations):
+        loss = model(batch()).square().mean()
+        if nr % 2 == 0:
+            norm, = torch.autograd.grad(loss, model.second.bias, retain_graph=True)
+            loss.backward()
+            norm.norm().item()
+        else:
+            for p, grad in zip(model.parameters(), torch.autograd.grad(loss, tuple(model.parameters()))):
+                p.grad = grad
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def requests(options):
     """No training: the model answers one request after the other."""
     model = Net().cuda().eval()
@@ -136,7 +153,8 @@ def requests(options):
             model(batch()).argmax(-1).tolist()
 
 
-LOOPS = {f.__name__: f for f in (accumulate, adversarial, closure, by_hand, evaluate, fits_itself, slopes, requests)}
+LOOPS = {f.__name__: f for f in (accumulate, adversarial, closure, by_hand, evaluate, fits_itself, slopes, returned,
+                                 requests)}
 
 
 def main():

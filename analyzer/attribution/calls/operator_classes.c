@@ -50,7 +50,7 @@ static const struct {
 	  "fft_*" },
 	{ VT_OPERATOR_POOL,
 	  "*max_pool* *avg_pool* *pixel_shuffle *pixel_unshuffle grid_sampler*" },
-	{ VT_OPERATOR_RESIZE,
+	{ VT_OPERATOR_UPSAMPLE,
 	  "upsample*" },
 	{ VT_OPERATOR_EMBEDDING,
 	  "embedding embedding_bag embedding_renorm" },
@@ -134,7 +134,7 @@ static int fits(const char *patterns, const char *name)
 static const uint8_t fused_order[] = {
 	VT_OPERATOR_ATTENTION, VT_OPERATOR_LOSS,    VT_OPERATOR_NORMALISER, VT_OPERATOR_NORM,
 	VT_OPERATOR_SOFTMAX,   VT_OPERATOR_CHOICE,  VT_OPERATOR_RECURRENT,  VT_OPERATOR_POOL,
-	VT_OPERATOR_RESIZE,    VT_OPERATOR_EMBEDDING, VT_OPERATOR_DROPOUT,  VT_OPERATOR_NONLINEAR,
+	VT_OPERATOR_UPSAMPLE,    VT_OPERATOR_EMBEDDING, VT_OPERATOR_DROPOUT,  VT_OPERATOR_NONLINEAR,
 	VT_OPERATOR_ADD,       VT_OPERATOR_MULTIPLY,  VT_OPERATOR_REDUCE,   VT_OPERATOR_INDEX,
 	VT_OPERATOR_JOIN,      VT_OPERATOR_CAST,      VT_OPERATOR_COPY,     VT_OPERATOR_FACTORY,
 };

@@ -28,7 +28,7 @@ enum vt_operator_class {
 	VT_OPERATOR_PRODUCT,
 	VT_OPERATOR_CONVOLUTION,
 	VT_OPERATOR_POOL,
-	VT_OPERATOR_RESIZE, /* of pictures, to more or fewer points of the same values */
+	VT_OPERATOR_UPSAMPLE, /* also to fewer points */
 	VT_OPERATOR_ATTENTION, /* fused */
 	VT_OPERATOR_RECURRENT,
 	VT_OPERATOR_FOURIER,

@@ -136,7 +136,9 @@ static int is_unused_gradient(struct labelling *l, const struct vt_flow_node *no
 	const char *name = vt_model_text(l->model, call->name);
 	struct vt_key size = { vt_dataflow_bytes(l->flow, node), 0, 0 };
 
-	if (!name || strcmp(name, "aten::zeros") != 0 || !class || !strstr(class, "PyNode"))
+	/* Autograd makes them itself: no Python code calls it. */
+	if (!name || strcmp(name, "aten::zeros") != 0 || call->python_stack || !class ||
+	    !strstr(class, "PyNode"))
 		return 0;
 	for (uint32_t n = 0; n < l->flow->nr_nodes && !l->has_sizes; n++) {
 		const struct vt_flow_node *scores = &l->flow->nodes[n];

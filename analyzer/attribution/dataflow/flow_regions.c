@@ -108,7 +108,7 @@ static uint32_t find_projected(const struct vt_dataflow *flow, uint32_t operand)
 		if (node && node->class == VT_OPERATOR_CONVOLUTION && !is_projected)
 			is_projected = 1;
 		else if (!node ||
-			 (node->class != VT_OPERATOR_POOL && node->class != VT_OPERATOR_RESIZE &&
+			 (node->class != VT_OPERATOR_POOL && node->class != VT_OPERATOR_UPSAMPLE &&
 			  node->label != VT_FLOW_NORM))
 			break;
 		operand = flow->inputs[node->first_input];

@@ -3,13 +3,43 @@
 
 /* Norms between an operator and the layer that its input comes from. */
 #define NORMS_MAX 16
+#define SOURCES_MAX 48 /* nodes that a factor is computed of */
 
 /* What a region's nodes without a label are, by the strongest thing that it holds. */
 struct contents {
 	uint8_t has_recurrence, has_convolution, has_mixing, has_product, has_attention;
 };
 
-static void look_at(const struct vt_dataflow *flow, const struct vt_flow_node *node,
+/* Back through its region: weights that are computed are of leaves alone. */
+static int is_of_base(struct vt_dataflow *flow, const struct vt_flow_node *node, uint32_t input)
+{
+	const struct vt_flow_node *at[SOURCES_MAX];
+	unsigned nr = 0;
+
+	vt_dataflow_walk(flow);
+	at[nr++] = vt_dataflow_writer(flow, node, input);
+	for (unsigned i = 0; i < nr && at[i]; i++)
+		for (uint32_t k = 0; k < at[i]->nr_inputs; k++) {
+			const struct vt_flow_node *writer = vt_dataflow_writer(flow, at[i], k);
+
+			if (!writer || !vt_dataflow_see(flow, writer))
+				continue;
+			if (writer->region != node->region && vt_flow_node_counts(writer))
+				return 1;
+			if (nr < SOURCES_MAX)
+				at[nr++] = writer;
+		}
+	return 0;
+}
+
+/* Positions with each other, as no weights do it, and no softmax: pairs by their thirds. */
+static int mixes_positions(struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	return vt_dataflow_is_of_data(flow, node) && node->nr_inputs >= 2 &&
+	       is_of_base(flow, node, 0) && is_of_base(flow, node, 1);
+}
+
+static void look_at(struct vt_dataflow *flow, const struct vt_flow_node *node,
 		    struct contents *contents)
 {
 	/* Long convolutions of sequences are products of spectra. */
@@ -20,8 +50,7 @@ static void look_at(const struct vt_dataflow *flow, const struct vt_flow_node *n
 		return;
 	contents->has_convolution |= node->class == VT_OPERATOR_CONVOLUTION;
 	contents->has_product |= vt_dataflow_is_by_weight(flow, node);
-	/* Positions with each other, as no weights do it, and no softmax: pairs by their thirds. */
-	contents->has_mixing |= vt_dataflow_is_of_data(flow, node);
+	contents->has_mixing |= mixes_positions(flow, node);
 }
 
 static enum vt_flow_label label_of(const struct contents *contents)
@@ -155,7 +184,7 @@ static enum vt_flow_label label_alone(const struct vt_dataflow *flow,
 							 : VT_FLOW_EMBEDDING;
 	case VT_OPERATOR_CONVOLUTION:
 	case VT_OPERATOR_POOL:
-	case VT_OPERATOR_RESIZE:
+	case VT_OPERATOR_UPSAMPLE:
 		return VT_FLOW_CONV;
 	case VT_OPERATOR_RECURRENT:
 	case VT_OPERATOR_FOURIER:

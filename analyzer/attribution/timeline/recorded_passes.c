@@ -35,8 +35,8 @@ static int is_numbering(last_vector *threads, const struct last *next)
 	return is_new;
 }
 
-/* torch.autograd.grad(): it makes the gradient that its pass starts with. */
-static int is_returned(const struct vt_frames *frames, uint32_t python_stack)
+/* torch.autograd's function that makes the gradient which a pass starts with; NULL: none does. */
+static const char *find_root(const struct vt_frames *frames, uint32_t python_stack)
 {
 	static const char file[] = "/torch/autograd/__init__.py";
 	uint32_t ids[VT_FRAMES_MAX];
@@ -46,11 +46,20 @@ static int is_returned(const struct vt_frames *frames, uint32_t python_stack)
 		const struct vt_code *code = vt_frames_code(frames, ids[i]);
 		size_t len = strlen(code->file);
 
-		if (len >= sizeof(file) - 1 && strcmp(code->short_name, "grad") == 0 &&
-		    strcmp(code->file + len - (sizeof(file) - 1), file) == 0)
-			return 1;
+		if (len >= sizeof(file) - 1 &&
+		    strcmp(code->file + len - (sizeof(file) - 1), file) == 0 &&
+		    (!strcmp(code->short_name, "grad") || !strcmp(code->short_name, "backward")))
+			return code->short_name;
 	}
-	return 0;
+	return NULL;
+}
+
+static void note_root(struct vt_recorded_passes *passes, uint32_t span, const char *root)
+{
+	if (root && !strcmp(root, "grad"))
+		passes->what[span] |= 1u << VT_PURPOSE_RETURNED;
+	else if (root)
+		passes->has_plain[span] = 1;
 }
 
 void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_model *model,
@@ -61,6 +70,7 @@ void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_
 
 	passes->is_any_plain = 0;
 	passes->what = vt_xcalloc((size_t)index->nr_spans + 1, 1);
+	passes->has_plain = vt_xcalloc((size_t)index->nr_spans + 1, 1);
 	for (uint32_t i = 0; i < model->nr_allocations; i++) {
 		const struct vt_allocation *a = &model->allocations[i];
 		const struct last next = { a->common->made->thread,
@@ -72,9 +82,9 @@ void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_
 			continue;
 		if (a->common->made->node_class && is_numbering(&threads, &next))
 			passes->what[next.span] |= 1u << VT_PURPOSE_RECORDED;
-		if (!a->common->made->node_class &&
-		    is_returned(&model->frames, a->common->made->python_stack))
-			passes->what[next.span] |= 1u << VT_PURPOSE_RETURNED;
+		if (!a->common->made->node_class)
+			note_root(passes, next.span,
+				  find_root(&model->frames, a->common->made->python_stack));
 	}
 	for (uint32_t i = 0; i < index->nr_spans; i++)
 		passes->is_any_plain |= spans[i].stage == VT_STAGE_BACKWARD && !passes->what[i];
@@ -84,10 +94,11 @@ void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_
 void vt_recorded_passes_release(struct vt_recorded_passes *passes)
 {
 	free(passes->what);
+	free(passes->has_plain);
 	memset(passes, 0, sizeof(*passes));
 }
 
 int vt_recorded_passes_is_inner(const struct vt_recorded_passes *passes, uint32_t span)
 {
-	return passes->is_any_plain && passes->what[span];
+	return passes->what[span] && !passes->has_plain[span];
 }

@@ -15,6 +15,7 @@
 
 struct vt_recorded_passes {
 	uint8_t *what;        /* by span: bit per enum vt_pass_purpose */
+	uint8_t *has_plain;   /* by span: it holds one that fills .grad, too */
 	uint8_t is_any_plain; /* there are backward passes that fill .grad */
 };
 
@@ -23,7 +24,7 @@ void vt_recorded_passes_init(struct vt_recorded_passes *passes, const struct vt_
 			     const struct vt_span_index *index);
 void vt_recorded_passes_release(struct vt_recorded_passes *passes);
 
-/* Whether a backward pass is one of these, where others fill .grad. */
+/* Whether a span holds nothing but such passes. */
 int vt_recorded_passes_is_inner(const struct vt_recorded_passes *passes, uint32_t span);
 
 #endif

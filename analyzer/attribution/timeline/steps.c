@@ -258,6 +258,16 @@ static int takes_over(const struct build *build, uint32_t first, uint32_t index)
 	return 1;
 }
 
+/* Whether a backward pass fills .grad there: some update by what autograd.grad() returns. */
+static int has_plain(const struct build *build, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = first; i <= last; i++)
+		if (build->spans[i].stage == VT_STAGE_BACKWARD &&
+		    !vt_recorded_passes_is_inner(build->recorded, i))
+			return 1;
+	return 0;
+}
+
 /*
  * The forwards with their backward passes in a part of a step; returns how many.  What an optimizer
  * calls counts once, however often it evaluates the loss.
@@ -266,7 +276,7 @@ static uint32_t add_micro_batches(struct build *build, uint32_t first, uint32_t 
 {
 	struct vt_micro_batch one = { first, first };
 	size_t closure = 0;
-	int has_backward = 0;
+	int has_backward = 0, is_plain = has_plain(build, first, last);
 	uint32_t nr = 0;
 
 	for (uint32_t i = first; i <= last; i++) {
@@ -278,7 +288,8 @@ static uint32_t add_micro_batches(struct build *build, uint32_t first, uint32_t 
 			continue;
 		closure = inside;
 		if (build->spans[i].stage == VT_STAGE_BACKWARD) {
-			has_backward |= !vt_recorded_passes_is_inner(build->recorded, i);
+			has_backward |=
+				!is_plain || !vt_recorded_passes_is_inner(build->recorded, i);
 			one.last_span = i;
 		} else if (has_backward) {
 			vt_vector_push(&build->micro_batches, one);
@@ -383,7 +394,8 @@ static void find_plain_steps(struct build *build)
 			has_backward = 0;
 		}
 		has_backward |= build->spans[i].stage == VT_STAGE_BACKWARD &&
-				!vt_recorded_passes_is_inner(build->recorded, i);
+				(!(build->recorded->what[i] & 1u << VT_PURPOSE_RECORDED) ||
+				 build->recorded->has_plain[i]);
 	}
 	push_step(build, begin, build->nr_spans - 1, 0, 0,
 		  build->steps.len && has_backward && !model->nr_ooms);
