@@ -400,6 +400,20 @@ static void test_layers_of_their_own(void **state)
 		{ "aten::linear", { S(4), 5 }, "mlp", 0, 0, 0 },
 		{ "aten::add", { S(0), S(5) }, "residual", 0, 0, 0 },
 	};
+	/* ... nor by what hands them out to experts */
+	const struct step handed_out[] = {
+		{ "aten::embedding", { 1, 2 }, "embedding", 0, 0, 0 },
+		{ "aten::linear", { S(0), 3 }, "mlp", 4096, 0, 0 },
+		{ "aten::softmax", { S(1) }, "mlp", 4096, 0, 0 },
+		{ "aten::eq", { S(0) }, "mlp", 4096, 0, 0 },
+		{ "aten::mul", { S(3), S(3) }, "mlp", 4096, 0, 0 },
+		{ "aten::clone", { S(0) }, "mlp", 0, 0, 0 },
+		{ "aten::mul", { S(5), S(5) }, "mlp", 0, 0, 0 },
+		{ "aten::bmm", { S(4), S(6) }, "mlp", 0, 0, 0 },
+		{ "aten::bmm", { S(7), 4 }, "mlp", 0, 0, 0 },
+		{ "aten::mul", { S(8), S(2) }, "mlp", 0, 0, 0 },
+		{ "aten::add", { S(0), S(9) }, "residual", 0, 0, 0 },
+	};
 	const struct step joined[] = {
 		{ "aten::conv2d", { 1, 2 }, "conv", 0, 0, 0 },
 		{ "aten::conv2d", { S(0), 3 }, "conv", 0, 0, 0 },
@@ -419,6 +433,7 @@ static void test_layers_of_their_own(void **state)
 	CHECK(spectra);
 	CHECK(pairs);
 	CHECK(computed);
+	CHECK(handed_out);
 	CHECK(joined);
 	CHECK(lengths);
 }

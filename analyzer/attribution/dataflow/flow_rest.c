@@ -8,6 +8,7 @@
 /* What a region's nodes without a label are, by the strongest thing that it holds. */
 struct contents {
 	uint8_t has_recurrence, has_convolution, has_mixing, has_product, has_attention;
+	uint8_t has_softmax; /* what is weighed or handed out by it is mixed by no layer */
 };
 
 /* Back through its region: weights that are computed are of leaves alone. */
@@ -18,8 +19,14 @@ static int is_of_base(struct vt_dataflow *flow, const struct vt_flow_node *node,
 
 	vt_dataflow_walk(flow);
 	at[nr++] = vt_dataflow_writer(flow, node, input);
-	for (unsigned i = 0; i < nr && at[i]; i++)
-		for (uint32_t k = 0; k < at[i]->nr_inputs; k++) {
+	for (unsigned i = 0; i < nr && at[i]; i++) {
+		uint32_t nr_inputs = at[i]->nr_inputs;
+
+		/* Places are chosen by data; what is there is not: the weights of experts. */
+		if (nr_inputs &&
+		    (at[i]->class == VT_OPERATOR_INDEX || at[i]->class == VT_OPERATOR_EMBEDDING))
+			nr_inputs = 1;
+		for (uint32_t k = 0; k < nr_inputs; k++) {
 			const struct vt_flow_node *writer = vt_dataflow_writer(flow, at[i], k);
 
 			if (!writer || !vt_dataflow_see(flow, writer))
@@ -29,6 +36,21 @@ static int is_of_base(struct vt_dataflow *flow, const struct vt_flow_node *node,
 			if (nr < SOURCES_MAX)
 				at[nr++] = writer;
 		}
+	}
+	return 0;
+}
+
+/* Distances, of which the least are chosen. */
+static int is_chosen_from(const struct vt_dataflow *flow, const struct vt_flow_node *node)
+{
+	const struct vt_flow_node *reader;
+
+	for (unsigned i = 0; node && i < NORMS_MAX; i++) {
+		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++)
+			if (reader->class == VT_OPERATOR_CHOICE)
+				return 1;
+		node = vt_dataflow_reader(flow, node, 0);
+	}
 	return 0;
 }
 
@@ -36,7 +58,8 @@ static int is_of_base(struct vt_dataflow *flow, const struct vt_flow_node *node,
 static int mixes_positions(struct vt_dataflow *flow, const struct vt_flow_node *node)
 {
 	return vt_dataflow_is_of_data(flow, node) && node->nr_inputs >= 2 &&
-	       is_of_base(flow, node, 0) && is_of_base(flow, node, 1);
+	       !is_chosen_from(flow, node) && is_of_base(flow, node, 0) &&
+	       is_of_base(flow, node, 1);
 }
 
 static void look_at(struct vt_dataflow *flow, const struct vt_flow_node *node,
@@ -51,6 +74,7 @@ static void look_at(struct vt_dataflow *flow, const struct vt_flow_node *node,
 	contents->has_convolution |= node->class == VT_OPERATOR_CONVOLUTION;
 	contents->has_product |= vt_dataflow_is_by_weight(flow, node);
 	contents->has_mixing |= mixes_positions(flow, node);
+	contents->has_softmax |= node->class == VT_OPERATOR_SOFTMAX;
 }
 
 static enum vt_flow_label label_of(const struct contents *contents)
@@ -59,7 +83,7 @@ static enum vt_flow_label label_of(const struct contents *contents)
 		return VT_FLOW_MIXER;
 	if (contents->has_convolution)
 		return VT_FLOW_CONV;
-	if (contents->has_mixing)
+	if (contents->has_mixing && !contents->has_softmax)
 		return VT_FLOW_MIXER;
 	if (contents->has_product)
 		return VT_FLOW_MLP;
