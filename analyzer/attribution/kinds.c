@@ -17,7 +17,9 @@
 /* Modules inside one another; an embedding by a convolution of a parametrized kernel has fewer. */
 #define DEEP_MIN   4
 #define AROUND_MAX 2            /* modules around a convolution that say what it is a part of */
-#define DEEP       (1ull << 63) /* beside the kinds that a module holds */
+/* What a module holds, beside the bits of kinds. */
+#define DEEP    (1ull << 63) /* modules inside one another, that many */
+#define SEVERAL (1ull << 62) /* convolutions right inside it */
 
 enum list { MODULE, OP, NODE, WEAK_MODULE, BESIDE };
 
@@ -69,16 +71,16 @@ static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *l
 	if (!(kinds->alternating & own))
 		return 0;
 	inside = vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
-	return inside && (*inside & own) && (*inside & ~own & ~DEEP);
+	return inside && (*inside & own) && (*inside & ~own & ~(DEEP | SEVERAL));
 }
 
-/* It holds layers of layers. */
-static int is_deep(const struct vt_kinds *kinds, const struct vt_module_link *link)
+static int has_inside(const struct vt_kinds *kinds, const struct vt_module_link *link,
+		      uint64_t what)
 {
 	const uint64_t *inside =
 		vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
 
-	return inside && (*inside & DEEP);
+	return inside && (*inside & what);
 }
 
 static int is_product(const struct vt_kinds *kinds, const struct vt_module_link *link)
@@ -95,13 +97,13 @@ static int is_misnamed(const struct vt_kinds *kinds, const struct vt_module_link
 		       uint32_t kind)
 {
 	return is_block(kinds, &links[i], kind) ||
-	       (is_kind(kinds, kind, "embedding") && is_deep(kinds, &links[i])) ||
+	       (is_kind(kinds, kind, "embedding") && has_inside(kinds, &links[i], DEEP)) ||
 	       (i && is_kind(kinds, kind, "norm") && is_product(kinds, &links[0]));
 }
 
 /*
  * What a convolution is a part of, by what the modules right around it are called: of patches that
- * it makes tokens of, of an attention whose keys it makes fewer, of a feed-forward.
+ * it alone makes tokens of, of an attention whose keys it makes fewer, of a feed-forward.
  */
 static uint32_t find_around(const struct vt_kinds *kinds, const struct vt_module_link *links,
 			    uint32_t nr, uint32_t convolution)
@@ -110,9 +112,10 @@ static uint32_t find_around(const struct vt_kinds *kinds, const struct vt_module
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), MODULE);
 
 		if (kind == NO_KIND || is_misnamed(kinds, links, i, kind) ||
-		    is_deep(kinds, &links[i]))
+		    has_inside(kinds, &links[i], DEEP))
 			continue;
-		if ((kinds->alternating & 1ull << kind) || is_kind(kinds, kind, "embedding"))
+		if ((kinds->alternating & 1ull << kind) ||
+		    (is_kind(kinds, kind, "embedding") && !has_inside(kinds, &links[i], SEVERAL)))
 			return kind;
 	}
 	return convolution;
@@ -172,10 +175,34 @@ static uint32_t kind_of_class(const struct vt_kinds *kinds, struct vt_map *class
 	return kind;
 }
 
+static void add_inside(struct vt_kinds *kinds, const struct vt_module_link *link, uint64_t what)
+{
+	const struct vt_key key = { link->address, 0, 0 };
+	const uint64_t *known = vt_map_find(&kinds->inside, key);
+
+	if (!known || (*known | what) != *known)
+		vt_map_put(&kinds->inside, key, (known ? *known : 0) | what);
+}
+
+/* `first`: by module the first convolution that was seen right inside it. */
+static void note_convolution(struct vt_kinds *kinds, struct vt_map *first,
+			     const struct vt_module_link *links, uint32_t nr)
+{
+	for (uint32_t i = 1; i < nr && i <= AROUND_MAX; i++) {
+		const struct vt_key key = { links[i].address, 0, 0 };
+		const uint64_t *known = vt_map_find(first, key);
+
+		if (!known)
+			vt_map_put(first, key, links[0].address);
+		else if (*known != links[0].address)
+			add_inside(kinds, &links[i], SEVERAL);
+	}
+}
+
 static void find_insides(struct vt_kinds *kinds)
 {
 	const struct vt_module_stacks *module_stacks = &kinds->facts->stages->module_stacks;
-	struct vt_map classes = { 0 };
+	struct vt_map classes = { 0 }, first = { 0 };
 	uint64_t convolutions = 0;
 
 	for (uint32_t k = 0; k < kinds->rules->nr_kinds; k++)
@@ -191,16 +218,15 @@ static void find_insides(struct vt_kinds *kinds)
 		uint64_t inner = 0;
 
 		for (uint32_t i = 0; i < nr; i++) {
-			const struct vt_key key = { links[i].address, 0, 0 };
 			uint32_t kind = kind_of_class(kinds, &classes, &links[i]);
-			const uint64_t *known;
 
 			inner |= i >= DEEP_MIN ? DEEP : 0;
-			known = inner ? vt_map_find(&kinds->inside, key) : NULL;
-			if (inner && (!known || (*known | inner) != *known))
-				vt_map_put(&kinds->inside, key, (known ? *known : 0) | inner);
+			if (inner)
+				add_inside(kinds, &links[i], inner);
 			if (kind == NO_KIND)
 				continue;
+			if (!i && (convolutions & 1ull << kind))
+				note_convolution(kinds, &first, links, nr);
 			inner |= (kinds->alternating | convolutions) & 1u << kind;
 			/* Its convolutions are a part of what it is. */
 			if (kinds->alternating & 1u << kind)
@@ -208,6 +234,7 @@ static void find_insides(struct vt_kinds *kinds)
 		}
 	}
 	vt_map_release(&classes);
+	vt_map_release(&first);
 }
 
 /*

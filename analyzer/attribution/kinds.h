@@ -26,7 +26,7 @@ struct vt_kinds {
 	uint32_t nr_holders;
 	uint32_t layer_kind; /* of a matrix product by itself */
 	uint32_t alternating; /* bits of the kinds that take turns in a block, each a part of it */
-	struct vt_map inside; /* address of a module -> bits of the kinds of modules in it, DEEP */
+	struct vt_map inside; /* address of a module -> bits of kinds in it, and more */
 	struct vt_map sequences; /* address of a Sequential -> how many matrix products it holds */
 	/* What was said before, of the same stacks and nodes. */
 	uint32_t *of_modules;  /* by Python stack: the kind of its modules */

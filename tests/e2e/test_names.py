@@ -108,7 +108,7 @@ for step in range(3):
     Head.apply(torch.relu(body(x)), head, wanted)[0].backward()
 """
 
-# A convolution makes tokens, another makes keys fewer, and one is a layer of its own.
+# A convolution makes tokens, another makes keys fewer; the others are layers, whatever holds them.
 NAMED_PARTS = """
 import torch
 from torch import nn
@@ -130,7 +130,13 @@ class EfficientAttention(nn.Module):
         self.fewer = Reduction()
     def forward(self, x):
         return self.fewer(x)
-net = nn.Sequential(PatchEmbeddings(), EfficientAttention(), nn.Conv2d(64, 64, 3, padding=1)).cuda()
+class PictureEmbedding(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(64, 32, 3, padding=1), nn.Conv2d(32, 32, 3, padding=1)
+    def forward(self, x):
+        return self.second(self.first(x))
+net = nn.Sequential(PatchEmbeddings(), EfficientAttention(), nn.Conv2d(64, 64, 3, padding=1), PictureEmbedding()).cuda()
 for step in range(2):
     net(torch.rand(8, 3, 128, 128, device="cuda")).square().mean().backward()
 """
@@ -347,8 +353,11 @@ def test_the_gradient_of_scores_that_nobody_used_is_theirs(tmp_path):
 def test_convolutions_are_of_what_they_are_a_part_of(tmp_path):
     recording = record(tmp_path, PYTHON, "-c", NAMED_PARTS)
     assert recording.process.returncode == 0, recording.process.stderr
-    owners = {b["owner"] for b in recording.blocks("stage:backward")["blocks"] if b["size_bytes"] == 8 * 64 * 32**2 * 4}
+    blocks = recording.blocks("stage:backward")["blocks"]
+    owners = {b["owner"] for b in blocks if b["size_bytes"] == 8 * 64 * 32**2 * 4}
     assert {"activations/embedding", "activations/attention", "activations/conv"} <= owners, owners
+    two = {b["owner"] for b in blocks if b["size_bytes"] == 8 * 32 * 32**2 * 4}
+    assert "activations/conv" in two and "activations/embedding" not in two, two
 
 
 def test_what_other_methods_make_of_layers_is_an_activation(tmp_path):
