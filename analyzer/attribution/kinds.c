@@ -16,7 +16,7 @@
 #define SOURCE_MAX 16
 /* Modules inside one another; an embedding by a convolution of a parametrized kernel has fewer. */
 #define DEEP_MIN   4
-#define AROUND_MAX 2            /* modules around a convolution that say what it is a part of */
+#define AROUND_MAX 2 /* modules around a convolution that say what it is a part of */
 /* What a module holds, beside the bits of kinds. */
 #define DEEP    (1ull << 63) /* modules inside one another, that many */
 #define SEVERAL (1ull << 62) /* convolutions right inside it */
@@ -58,6 +58,14 @@ static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name
 	return kind != NO_KIND && !strcmp(kinds->rules->kinds[kind].name, name);
 }
 
+/* Bits of the kinds of modules in it, DEEP and SEVERAL; 0: nothing of these. */
+static uint64_t find_inside(const struct vt_kinds *kinds, const struct vt_module_link *link)
+{
+	const uint64_t *known = vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
+
+	return known ? *known : 0;
+}
+
 /*
  * Holds one of the kind that it is called, and one of another: a block, called by what is special
  * about it.  An attention that computes its bias by a feed-forward, or its queries by
@@ -65,22 +73,9 @@ static int is_kind(const struct vt_kinds *kinds, uint32_t kind, const char *name
  */
 static int is_block(const struct vt_kinds *kinds, const struct vt_module_link *link, uint32_t kind)
 {
-	const uint64_t *inside;
-	uint64_t own = 1ull << kind;
+	uint64_t inside = find_inside(kinds, link), own = 1ull << kind;
 
-	if (!(kinds->alternating & own))
-		return 0;
-	inside = vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
-	return inside && (*inside & own) && (*inside & ~own & ~(DEEP | SEVERAL));
-}
-
-static int has_inside(const struct vt_kinds *kinds, const struct vt_module_link *link,
-		      uint64_t what)
-{
-	const uint64_t *inside =
-		vt_map_find(&kinds->inside, (struct vt_key){ link->address, 0, 0 });
-
-	return inside && (*inside & what);
+	return (kinds->alternating & own) && (inside & own) && (inside & ~own & ~(DEEP | SEVERAL));
 }
 
 static int is_product(const struct vt_kinds *kinds, const struct vt_module_link *link)
@@ -97,7 +92,7 @@ static int is_misnamed(const struct vt_kinds *kinds, const struct vt_module_link
 		       uint32_t kind)
 {
 	return is_block(kinds, &links[i], kind) ||
-	       (is_kind(kinds, kind, "embedding") && has_inside(kinds, &links[i], DEEP)) ||
+	       (is_kind(kinds, kind, "embedding") && (find_inside(kinds, &links[i]) & DEEP)) ||
 	       (i && is_kind(kinds, kind, "norm") && is_product(kinds, &links[0]));
 }
 
@@ -110,12 +105,12 @@ static uint32_t find_around(const struct vt_kinds *kinds, const struct vt_module
 {
 	for (uint32_t i = 1; i < nr && i <= AROUND_MAX; i++) {
 		uint32_t kind = find_text(kinds, class_of(kinds, &links[i]), MODULE);
+		uint64_t inside = find_inside(kinds, &links[i]);
 
-		if (kind == NO_KIND || is_misnamed(kinds, links, i, kind) ||
-		    has_inside(kinds, &links[i], DEEP))
+		if (kind == NO_KIND || (inside & DEEP) || is_misnamed(kinds, links, i, kind))
 			continue;
 		if ((kinds->alternating & 1ull << kind) ||
-		    (is_kind(kinds, kind, "embedding") && !has_inside(kinds, &links[i], SEVERAL)))
+		    (is_kind(kinds, kind, "embedding") && !(inside & SEVERAL)))
 			return kind;
 	}
 	return convolution;
@@ -177,11 +172,10 @@ static uint32_t kind_of_class(const struct vt_kinds *kinds, struct vt_map *class
 
 static void add_inside(struct vt_kinds *kinds, const struct vt_module_link *link, uint64_t what)
 {
-	const struct vt_key key = { link->address, 0, 0 };
-	const uint64_t *known = vt_map_find(&kinds->inside, key);
+	uint64_t known = find_inside(kinds, link);
 
-	if (!known || (*known | what) != *known)
-		vt_map_put(&kinds->inside, key, (known ? *known : 0) | what);
+	if ((known | what) != known)
+		vt_map_put(&kinds->inside, (struct vt_key){ link->address, 0, 0 }, known | what);
 }
 
 /* `first`: by module the first convolution that was seen right inside it. */

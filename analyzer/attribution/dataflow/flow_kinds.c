@@ -28,8 +28,7 @@ struct labelling {
 	const struct vt_model *model;
 	uint32_t *node_of;	     /* by operator: its node + 1 */
 	VT_VECTOR(uint32_t) numbered; /* operators of forwards that autograd numbered, by number */
-	struct vt_map sizes;          /* of products that make scores, once one was asked for */
-	int has_sizes;
+	struct vt_map sizes;          /* of products that make scores */
 };
 
 static void label_one(struct labelling *l, uint32_t allocation, const struct vt_flow_node *node,
@@ -125,11 +124,22 @@ static int is_view_of_logits(const struct labelling *l, const struct vt_operator
 	       (l->kinds->labels[t->allocation] & ~OF_LAYER) == VT_FLOW_LOGITS;
 }
 
+static void find_sizes(struct labelling *l)
+{
+	for (uint32_t n = 0; n < l->flow->nr_nodes; n++) {
+		const struct vt_flow_node *scores = &l->flow->nodes[n];
+		struct vt_key size = { vt_dataflow_bytes(l->flow, scores), 0, 0 };
+
+		if (scores->label == VT_FLOW_LOGITS && vt_flow_is_product(scores))
+			vt_map_put(&l->sizes, size, 1);
+	}
+}
+
 /*
  * Zeros as large as scores, made for a node in Python: the gradient of what a compiled function
  * returned beside the loss, where a program uses the loss alone.
  */
-static int is_unused_gradient(struct labelling *l, const struct vt_flow_node *node)
+static int is_unused_gradient(const struct labelling *l, const struct vt_flow_node *node)
 {
 	const struct vt_operator_call *call = &l->model->calls.items[node->operator];
 	const char *class = vt_model_text(l->model, call->node_class);
@@ -140,14 +150,6 @@ static int is_unused_gradient(struct labelling *l, const struct vt_flow_node *no
 	if (!name || strcmp(name, "aten::zeros") != 0 || call->python_stack || !class ||
 	    !strstr(class, "PyNode"))
 		return 0;
-	for (uint32_t n = 0; n < l->flow->nr_nodes && !l->has_sizes; n++) {
-		const struct vt_flow_node *scores = &l->flow->nodes[n];
-
-		if (scores->label == VT_FLOW_LOGITS && vt_flow_is_product(scores))
-			vt_map_put(&l->sizes,
-				   (struct vt_key){ vt_dataflow_bytes(l->flow, scores), 0, 0 }, 1);
-	}
-	l->has_sizes = 1;
 	return vt_map_find(&l->sizes, size) != NULL;
 }
 
@@ -298,6 +300,7 @@ void vt_flow_kinds_init(struct vt_flow_kinds *kinds, const struct vt_model *mode
 	vt_flow_label_rest(&flow);
 	vt_flow_label_functions(&flow);
 	find_numbered(&l);
+	find_sizes(&l);
 	for (uint32_t n = 0; n < flow.nr_nodes; n++)
 		/* Where a forward is repeated weights are converted again. */
 		if (flow.nodes[n].in_backward && flow.nodes[n].label != VT_FLOW_WEIGHT)

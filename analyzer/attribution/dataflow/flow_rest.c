@@ -4,6 +4,7 @@
 /* Norms between an operator and the layer that its input comes from. */
 #define NORMS_MAX 16
 #define SOURCES_MAX 48 /* nodes that a factor is computed of */
+#define READERS_MAX 16 /* operators between distances and a choice of them */
 
 /* What a region's nodes without a label are, by the strongest thing that it holds. */
 struct contents {
@@ -45,7 +46,7 @@ static int is_chosen_from(const struct vt_dataflow *flow, const struct vt_flow_n
 {
 	const struct vt_flow_node *reader;
 
-	for (unsigned i = 0; node && i < NORMS_MAX; i++) {
+	for (unsigned i = 0; node && i < READERS_MAX; i++) {
 		for (uint32_t k = 0; (reader = vt_dataflow_reader(flow, node, k)); k++)
 			if (reader->class == VT_OPERATOR_CHOICE)
 				return 1;
